@@ -1,7 +1,7 @@
 //! `seqtune calibrate`
 
 use seqtune_console::answer::{answer, answer_json, warn};
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{KernelTable, MeasuredProblem, Table};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{Said, said, trust_in_seen};
 use seqtune_eval::shown;
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.held_out_results {
         return record(&args, &corpus);
     }
-    for (kernel, table) in &corpus {
+    for KernelTable { kernel, table } in &corpus {
         for file in files_of(&args, kernel)? {
             calibrate(&args, kernel, table, &file)?;
         }
@@ -121,11 +121,11 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
 }
 
 /// Records what first choices are worth on problems held out.
-fn record(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
-    let mut files: Vec<(PathBuf, Vec<(Kernel, Table)>)> = Vec::new();
-    for (kernel, table) in corpus {
+fn record(args: &Args, corpus: &[KernelTable]) -> Result<()> {
+    let mut files: Vec<(PathBuf, Vec<KernelTable>)> = Vec::new();
+    for KernelTable { kernel, table } in corpus {
         for file in files_of(args, kernel)? {
-            let own = (kernel.clone(), table.clone());
+            let own = KernelTable::new(kernel.clone(), table.clone());
             match files.iter_mut().find(|(other, _)| *other == file) {
                 Some((_, corpus)) => corpus.push(own),
                 None => files.push((file, vec![own])),

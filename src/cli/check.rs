@@ -2,7 +2,7 @@
 
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
-use seqtune_data::{Dataset, Outcome, Table, journal, packed};
+use seqtune_data::{Dataset, NamedDataset, Outcome, Table, journal, packed};
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input, quoted};
 use seqtune_kernel::files::open_regular;
@@ -160,7 +160,7 @@ fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let place = path.display().to_string();
     match find(&header.kernel, given)? {
         Some(kernel) => {
-            drop(Table::new(&kernel, &[(place.clone(), dataset.clone())])?);
+            drop(Table::new(&kernel, &[NamedDataset::new(place.clone(), dataset.clone())])?);
             if let Some(other) = given.filter(|given| given.name != kernel.name) {
                 let (name, other) = (quoted(&kernel.name), quoted(&other.name));
                 warn(&format!(

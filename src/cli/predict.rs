@@ -2,13 +2,13 @@
 
 use seqtune_console::answer::tell;
 use seqtune_console::inputs::ModelAndProblems;
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{KernelTable, MeasuredProblem, TriedConfig};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Error, Result, input, quoted};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, on_threads};
-use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, listed};
+use seqtune_kernel::{ConfigSpace, Device, Problem, listed};
 use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Candidate, EngineKind, Grounds, MeasuredConfig, Model, Prediction, Predictor};
@@ -137,13 +137,12 @@ fn expect(model: &Model, wanted: Option<&str>) -> Result<()> {
 }
 
 /// What was measured on a device: what another one did says nothing of its times.
-fn tried_on<'t>(device: &Device, tables: &'t [(Kernel, Table)]) -> Result<Vec<&'t MeasuredProblem>> {
-    let own = |(_, table): &'t (Kernel, Table)| {
+fn tried_on<'t>(device: &Device, tables: &'t [KernelTable]) -> Result<Vec<&'t MeasuredProblem>> {
+    let own = |KernelTable { table, .. }: &'t KernelTable| {
         table.tried.iter().filter(|tried| device.is_among(std::slice::from_ref(&table.devices[tried.device])))
     };
     let own: Vec<&MeasuredProblem> = tables.iter().flat_map(own).collect();
-    let devices: BTreeSet<&str> =
-        tables.iter().flat_map(|(_, table)| &table.devices).map(|d| d.name.as_str()).collect();
+    let devices: BTreeSet<&str> = tables.iter().flat_map(|data| &data.table.devices).map(|d| d.name.as_str()).collect();
     match own.is_empty() {
         true => input(format!(
             "the datasets were measured on {}, and {} is asked about; name data of that device, or leave the option out",
@@ -161,7 +160,7 @@ fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query,
     let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
     let known = |problem: &Problem| -> Vec<MeasuredConfig> {
         let mut known: Vec<MeasuredConfig> = Vec::new();
-        for (config, outcome) in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
+        for TriedConfig { config, outcome } in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
             if known.iter().all(|other| other.config != *config) && outcome.time_us().is_some() {
                 known.push(MeasuredConfig {
                     config: config.clone(),

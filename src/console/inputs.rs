@@ -1,7 +1,7 @@
 //! What verbs are given: problems, datasets, devices, durations.
 
 use crate::answer::warn;
-use seqtune_data::{Dataset, Table};
+use seqtune_data::{Dataset, KernelTable, NamedDataset, Table};
 use seqtune_kernel::error::{Result, input, io};
 use seqtune_kernel::files::{STANDARD_INPUT, read_stream};
 use seqtune_kernel::limits;
@@ -153,9 +153,9 @@ pub fn dataset_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// `Error::Input` where a dataset is damaged, is of no kernel, or none is left.
-pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Table)>> {
+pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<KernelTable>> {
     let files = dataset_files(paths)?;
-    let mut by_kernel: Vec<(String, Vec<(String, Dataset)>)> = Vec::new();
+    let mut by_kernel: Vec<(String, Vec<NamedDataset>)> = Vec::new();
     let mut seen: Vec<(String, PathBuf)> = Vec::new();
     for path in files {
         let dataset = Dataset::load(&path)?;
@@ -166,7 +166,7 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         }
         seen.push((hash, path.clone()));
         let name = dataset.header.kernel.clone();
-        let item = (path.display().to_string(), dataset);
+        let item = NamedDataset::new(path.display().to_string(), dataset);
         match by_kernel.iter_mut().find(|(k, _)| *k == name || kernel.is_some()) {
             Some((_, datasets)) => datasets.push(item),
             None => by_kernel.push((name, vec![item])),
@@ -177,7 +177,7 @@ pub fn tables(paths: &[PathBuf], kernel: Option<&str>) -> Result<Vec<(Kernel, Ta
         .map(|(name, datasets)| {
             let kernel = self::kernel(kernel.unwrap_or(&name))?;
             let table = Table::new(&kernel, &datasets)?;
-            Ok((kernel, table))
+            Ok(KernelTable { kernel, table })
         })
         .collect()
 }

@@ -132,6 +132,22 @@ pub struct Dataset {
     pub records: Vec<Record>,
 }
 
+/// A dataset with its place, for messages.
+#[derive(Clone, Debug)]
+pub struct NamedDataset {
+    /// Its path, or what it is called.
+    pub place: String,
+    /// The dataset.
+    pub dataset: Dataset,
+}
+
+impl NamedDataset {
+    /// Names a dataset.
+    pub fn new(place: impl Into<String>, dataset: Dataset) -> NamedDataset {
+        NamedDataset { place: place.into(), dataset }
+    }
+}
+
 impl Dataset {
     /// Hash of kernel name, space, device name and records, in hexadecimal.
     ///

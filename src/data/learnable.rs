@@ -16,17 +16,29 @@ pub fn relevance(cost: f64) -> f64 {
     LEVELS * (-(cost - 1.0) / FALL).exp()
 }
 
-/// Of each problem the numbers that trees see of its working configs, and these configs' costs; cheapest first.
+/// Working configs of a problem as learners take them, cheapest first.
+pub struct LearnableProblem {
+    /// By config, the numbers that trees see of it.
+    pub rows: Vec<Vec<f32>>,
+    /// By config, its cost.
+    pub costs: Vec<f64>,
+}
+
+/// What is known of each problem.
 pub fn known<'a>(
     kernel: &'a Kernel,
     table: &'a Table,
     problems: &'a [usize],
     objective: Objective,
-) -> impl Iterator<Item = (Vec<Vec<f32>>, Vec<f64>)> + 'a {
+) -> impl Iterator<Item = LearnableProblem> + 'a {
     problems.iter().map(move |i| {
         let tried = &table.tried[*i];
         let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
-        tried.costs(objective).into_iter().map(|(config, cost)| (instance.row(config), cost)).unzip()
+        let known = tried.costs(objective);
+        LearnableProblem {
+            rows: known.iter().map(|known| instance.row(known.config)).collect(),
+            costs: known.iter().map(|known| known.cost).collect(),
+        }
     })
 }
 

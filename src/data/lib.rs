@@ -22,9 +22,9 @@ pub mod table;
 pub mod version;
 
 pub use bad_rows::{BadRows, Counts, Twice};
-pub use dataset::{Carried, Dataset, FORMAT, Header, today};
+pub use dataset::{Carried, Dataset, FORMAT, Header, NamedDataset, today};
 pub use journal::Journal;
 pub use observed::{Conditions, Observed, Resources};
 pub use record::{Attempt, Energy, Invalidity, InvalidityKind, Measurement, Outcome, Record, Tuned};
 pub use shard::Shard;
-pub use table::{MeasuredProblem, Table};
+pub use table::{KernelTable, MeasuredProblem, Table, TriedConfig};

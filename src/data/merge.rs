@@ -1,6 +1,6 @@
 //! Datasets that machines have measured side by side, put together.
 
-use crate::dataset::{Dataset, Header};
+use crate::dataset::{Dataset, Header, NamedDataset};
 use crate::shard::Shard;
 use seqtune_kernel::error::{Result, input};
 use std::collections::{BTreeMap, HashMap};
@@ -18,13 +18,15 @@ pub struct Merged {
     pub repeated: Vec<String>,
 }
 
-/// Puts datasets of one kernel, device and recipe together, each named by its place.
+/// Puts datasets of one kernel, device and recipe together.
 ///
 /// # Errors
 /// [`Error::Input`](seqtune_kernel::error::Error::Input) where datasets do not belong together, two different ones are of one shard, or hold the same config of a problem.
-pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
-    let Some((first_place, first)) = datasets.first() else { return input("there is nothing to merge") };
-    for (place, other) in &datasets[1..] {
+pub fn merge(datasets: &[NamedDataset]) -> Result<Merged> {
+    let Some(NamedDataset { place: first_place, dataset: first }) = datasets.first() else {
+        return input("there is nothing to merge");
+    };
+    for NamedDataset { place, dataset: other } in &datasets[1..] {
         let version = first.header.other_version(&other.header);
         if first.header.kernel == other.header.kernel && !version.is_empty() {
             return input(format!(
@@ -37,22 +39,22 @@ pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
         }
     }
     let (mut records, mut repeated) = (Vec::new(), Vec::new());
-    let mut by_shard: BTreeMap<usize, (&str, String)> = BTreeMap::new();
+    let mut by_shard: BTreeMap<usize, FoundShard> = BTreeMap::new();
     let mut known: HashMap<(&str, &str), &str> = HashMap::new();
-    for (place, dataset) in datasets {
+    for NamedDataset { place, dataset } in datasets {
         let hash = dataset.hash();
         if let Some(shard) = &dataset.header.shard {
             match by_shard.get(&shard.index) {
-                Some((_, same)) if *same == hash => {
+                Some(FoundShard { hash: same, .. }) if *same == hash => {
                     repeated.push(place.clone());
                     continue;
                 }
-                Some((other, _)) => {
+                Some(FoundShard { place: other, .. }) => {
                     return input(format!(
                         "{place} and {other} are both shard {shard}, and differ; leave one of them out"
                     ));
                 }
-                None => drop(by_shard.insert(shard.index, (place, hash))),
+                None => drop(by_shard.insert(shard.index, FoundShard { place, hash })),
             }
         }
         for record in &dataset.records {
@@ -65,6 +67,12 @@ pub fn merge(datasets: &[(String, Dataset)]) -> Result<Merged> {
     let missing = missing(first.header.shard.as_ref(), &by_shard, datasets);
     let header = Header { shard: None, ..first.header.clone() };
     Ok(Merged { dataset: Dataset { header, records }, missing, repeated })
+}
+
+/// A dataset of a shard.
+struct FoundShard<'d> {
+    place: &'d str,
+    hash: String,
 }
 
 /// What two headers do not share that belong together.
@@ -85,11 +93,7 @@ fn first_difference(one: &Header, two: &Header) -> Option<(&'static str, String,
     .find(|(_, one, two)| one != two)
 }
 
-fn missing(
-    first: Option<&Shard>,
-    found: &BTreeMap<usize, (&str, String)>,
-    datasets: &[(String, Dataset)],
-) -> Vec<String> {
+fn missing(first: Option<&Shard>, found: &BTreeMap<usize, FoundShard>, datasets: &[NamedDataset]) -> Vec<String> {
     let Some(Shard { of, .. }) = first else { return Vec::new() };
     let absent: Vec<String> = (1..=*of).filter(|index| !found.contains_key(index)).map(|i| i.to_string()).collect();
     let mut missing = Vec::new();
@@ -98,7 +102,7 @@ fn missing(
         let more = if absent.len() > NAMED { format!(" and {} more", absent.len() - NAMED) } else { String::new() };
         missing.push(format!("shard {named}{more} of {of} is missing"));
     }
-    for (place, dataset) in datasets {
+    for NamedDataset { place, dataset } in datasets {
         if let Some(shard) = &dataset.header.shard
             && dataset.records.len() < shard.planned
         {

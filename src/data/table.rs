@@ -1,14 +1,24 @@
 //! Datasets in memory: results by problem and device, and their split by shape.
 
-use crate::dataset::Dataset;
+use crate::dataset::NamedDataset;
 use crate::record::Outcome;
 use crate::stats::quantile;
 use crate::version::check_kernel;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
+use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::model::{Part, Split};
 use std::collections::{BTreeSet, HashMap};
+
+/// A config with its outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TriedConfig {
+    /// The config.
+    pub config: Config,
+    /// What came of it.
+    pub outcome: Outcome,
+}
 
 /// Results of one problem on one device.
 #[derive(Clone, Debug)]
@@ -20,22 +30,51 @@ pub struct MeasuredProblem {
     /// Index into [`Table::hashes`].
     pub dataset: usize,
     /// Configs with their outcomes.
-    pub results: Vec<(Config, Outcome)>,
+    pub results: Vec<TriedConfig>,
     /// Time of the vendor's library in microseconds, where measured.
     pub library_us: Option<f64>,
 }
 
 impl MeasuredProblem {
     /// Valid configs with their cost under `objective`, the cheapest first.
-    pub fn costs(&self, objective: Objective) -> Vec<(&Config, f64)> {
-        let mut costs: Vec<_> = self.results.iter().filter_map(|(c, o)| Some((c, o.cost(objective)?))).collect();
-        costs.sort_by(|a, b| a.1.total_cmp(&b.1));
+    pub fn costs(&self, objective: Objective) -> Vec<KnownCost<'_>> {
+        let mut costs = Vec::new();
+        for TriedConfig { config, outcome } in &self.results {
+            costs.extend(outcome.cost(objective).map(|cost| KnownCost { config, cost }));
+        }
+        costs.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         costs
     }
 
+    /// Valid configs, those of the least cost under `objective` first.
+    pub fn configs(&self, objective: Objective) -> Vec<Config> {
+        self.costs(objective).into_iter().map(|known| known.config.clone()).collect()
+    }
+
+    /// What came of a config; `None` where it was not tried.
+    pub fn outcome(&self, config: &Config) -> Option<&Outcome> {
+        self.results.iter().find(|trial| trial.config == *config).map(|trial| &trial.outcome)
+    }
+
     /// Config of an external tuner with its outcome; `None` where the problem was swept.
-    pub fn tuned(&self) -> Option<&(Config, Outcome)> {
-        self.results.iter().find(|(_, o)| matches!(o, Outcome::Tuned(_)))
+    pub fn tuned(&self) -> Option<&TriedConfig> {
+        self.results.iter().find(|trial| matches!(trial.outcome, Outcome::Tuned(_)))
+    }
+}
+
+/// A kernel with its data.
+#[derive(Clone, Debug)]
+pub struct KernelTable {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its data.
+    pub table: Table,
+}
+
+impl KernelTable {
+    /// Puts a kernel and its data together.
+    pub fn new(kernel: Kernel, table: Table) -> KernelTable {
+        KernelTable { kernel, table }
     }
 }
 
@@ -51,13 +90,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Builds a table from datasets of `kernel`, each with its path for messages.
+    /// Builds a table from datasets of `kernel`.
     ///
     /// # Errors
     /// `Error::Input` for a dataset of another kernel or space, `Error::Problem` or `Error::Config` for a record that `kernel` rejects.
-    pub fn new(kernel: &Kernel, datasets: &[(String, Dataset)]) -> Result<Table> {
+    pub fn new(kernel: &Kernel, datasets: &[NamedDataset]) -> Result<Table> {
         let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
-        for (place, dataset) in datasets {
+        for NamedDataset { place, dataset } in datasets {
             let header = &dataset.header;
             check_kernel(kernel, place, dataset)?;
             let space = kernel.space_hash_on(&header.device);
@@ -97,7 +136,7 @@ impl Table {
                     }
                 };
                 let config = kernel.config(&record.config).map_err(|e| e.at(line()))?;
-                table.tried[at].results.push((config, record.outcome.clone()));
+                table.tried[at].results.push(TriedConfig { config, outcome: record.outcome.clone() });
                 if let Some(us) = record.observed.library_us {
                     table.tried[at].library_us = Some(us as f64);
                 }
@@ -137,7 +176,7 @@ impl Table {
     /// of the number of samples.
     pub fn spread(&self) -> Option<f64> {
         let mut spreads = Vec::new();
-        for (_, outcome) in self.tried.iter().flat_map(|t| &t.results) {
+        for TriedConfig { outcome, .. } in self.tried.iter().flat_map(|t| &t.results) {
             if let Outcome::Measured(m) = outcome
                 && m.samples_us.len() >= 3
             {
@@ -156,7 +195,7 @@ impl Table {
 
     /// Names of the devices of which a tuner's choice has a time.
     pub fn timed(&self) -> BTreeSet<String> {
-        let has_time = |t: &&MeasuredProblem| t.tuned().is_some_and(|(_, outcome)| outcome.time_us().is_some());
+        let has_time = |t: &&MeasuredProblem| t.tuned().is_some_and(|trial| trial.outcome.time_us().is_some());
         let devices: BTreeSet<usize> = self.tried.iter().filter(has_time).map(|t| t.device).collect();
         devices.into_iter().map(|at| self.devices[at].name.clone()).collect()
     }

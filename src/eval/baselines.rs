@@ -15,9 +15,9 @@ impl Average {
         let mut sums: HashMap<&Config, (f64, usize)> = HashMap::new();
         for tried in learned {
             let costs = tried.costs(objective);
-            for (config, cost) in &costs {
-                let (sum, n) = sums.entry(config).or_default();
-                *sum += costs[0].1 / cost;
+            for known in &costs {
+                let (sum, n) = sums.entry(known.config).or_default();
+                *sum += costs[0].cost / known.cost;
                 *n += 1;
             }
         }
@@ -54,9 +54,9 @@ impl<'a> Neighbours<'a> {
         near.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut ranking: Vec<Config> = Vec::new();
         for (neighbour, _) in near.into_iter().take(5) {
-            for (config, _) in neighbour.costs(self.objective) {
-                if !ranking.contains(config) {
-                    ranking.push(config.clone());
+            for config in neighbour.configs(self.objective) {
+                if !ranking.contains(&config) {
+                    ranking.push(config);
                 }
             }
         }

@@ -47,7 +47,7 @@ pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, option
     let objective = options.objective;
     let mut predicted = Vec::new();
     for tried in &tests {
-        let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(config, _)| config.clone()).collect();
+        let configs = tried.configs(objective);
         let (device, width) = (&table.devices[tried.device], configs.len());
         let found = predictor.predict_among(
             &tried.problem,
@@ -77,7 +77,7 @@ fn mean(
     let mut sums = vec![0.0; COUNTS.len()];
     for (at, tried) in tests.iter().enumerate() {
         let costs = tried.costs(objective);
-        let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map(|(_, cost)| costs[0].1 / cost);
+        let share = |c: &Config| costs.iter().find(|known| known.config == c).map(|known| costs[0].cost / known.cost);
         let shares: Vec<f64> = ranking(at, tried).iter().filter_map(share).collect();
         for (sum, count) in sums.iter_mut().zip(COUNTS) {
             *sum += shares.iter().take(count).copied().fold(0.0, f64::max);
@@ -91,7 +91,7 @@ fn random(tests: &[&MeasuredProblem], objective: Objective) -> Vec<f64> {
     let of = |count: usize| {
         let expected = tests.iter().map(|tried| {
             let costs = tried.costs(objective);
-            let shares: Vec<f64> = costs.iter().map(|(_, cost)| costs[0].1 / cost).collect();
+            let shares: Vec<f64> = costs.iter().map(|known| costs[0].cost / known.cost).collect();
             expected_of_random(&shares, count)
         });
         expected.sum::<f64>() / tests.len() as f64

@@ -3,6 +3,7 @@
 use seqtune_data::stats::quantile;
 use seqtune_kernel::counted;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Problems that were left out in turn, each judged by a model that learned from the others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,6 +16,15 @@ pub struct LeftOutInTurn {
     pub shares: Vec<f64>,
     /// The same of models that learned from half of the other shapes; empty where these would be too few.
     pub halved: Vec<f64>,
+}
+
+/// What the second half of the shapes brought to the mean share.
+#[derive(Clone, Copy, Debug)]
+pub struct Gain {
+    /// Mean over problems, which are paired.
+    pub mean: f64,
+    /// Its standard error.
+    pub error: f64,
 }
 
 impl LeftOutInTurn {
@@ -30,9 +40,8 @@ impl LeftOutInTurn {
         quantile(&sorted, 0.1)
     }
 
-    /// What the second half of the shapes brought to the mean share, and the standard error of that over problems, which are paired; `None` where
-    /// it was not measured.
-    pub fn gain(&self) -> Option<(f64, f64)> {
+    /// What the second half of the shapes brought; `None` where it was not measured.
+    pub fn gain(&self) -> Option<Gain> {
         let (n, differences) =
             (self.shares.len() as f64, self.shares.iter().zip(&self.halved).map(|(all, half)| all - half));
         if self.halved.len() != self.shares.len() || self.shares.len() < 2 {
@@ -41,20 +50,20 @@ impl LeftOutInTurn {
         let differences: Vec<f64> = differences.collect();
         let gain = mean(&differences);
         let variance = differences.iter().map(|d| (d - gain).powi(2)).sum::<f64>() / (n - 1.0);
-        Some((gain, (variance / n).sqrt()))
+        Some(Gain { mean: gain, error: (variance / n).sqrt() })
     }
 
     /// By name, for a model's scores.
-    pub fn scores(&self) -> Vec<(String, f64)> {
+    pub fn scores(&self) -> BTreeMap<String, f64> {
         let name = |what: &str| format!("left out in turn {what}");
-        let mut scores = vec![
+        let mut scores = BTreeMap::from([
             (name("problems"), self.shares.len() as f64),
             (name("share of best, first choice"), self.mean()),
             (name("share of best, first choice, 10th percentile"), self.low()),
-        ];
-        if let Some((gain, error)) = self.gain() {
-            scores.push((name("share that the second half of the sizes brought"), gain));
-            scores.push((name("share that the second half of the sizes brought, standard error"), error));
+        ]);
+        if let Some(Gain { mean, error }) = self.gain() {
+            scores.insert(name("share that the second half of the sizes brought"), mean);
+            scores.insert(name("share that the second half of the sizes brought, standard error"), error);
         }
         scores
     }
@@ -72,7 +81,7 @@ impl LeftOutInTurn {
             percent(self.low()),
             counted(self.shares.len(), "problem")
         );
-        let Some((gain, error)) = self.gain() else {
+        let Some(Gain { mean: gain, error }) = self.gain() else {
             return text
                 + "\nmore sizes: half of these are too few to learn from, so what more would bring is not known; measure more";
         };
@@ -105,13 +114,13 @@ mod tests {
         let figures =
             |halved: Vec<f64>| LeftOutInTurn { folds: 4, shapes: 4, shares: vec![0.9, 0.8, 1.0, 0.9], halved };
         let clear = figures(vec![0.8, 0.7, 0.91, 0.79]);
-        let (gain, error) = clear.gain().unwrap();
+        let Gain { mean: gain, error } = clear.gain().unwrap();
         assert!((gain - 0.1).abs() < 1e-9 && (error - 0.00408).abs() < 1e-4, "{gain} {error}");
         assert!(clear.text().contains("each size left out in turn") && clear.text().contains("90.0 % of the best"));
         assert!(clear.text().contains("10.0 ± 0.4 points, and as many again would bring at most"), "{}", clear.text());
         let noisy = figures(vec![0.7, 1.0, 0.8, 1.0]);
         assert!(noisy.text().contains("no more than chance"), "{}", noisy.text());
         assert!(figures(Vec::new()).text().contains("too few to learn from"));
-        assert_eq!(clear.scores()[1].1, clear.mean());
+        assert_eq!(clear.scores()["left out in turn share of best, first choice"], clear.mean());
     }
 }

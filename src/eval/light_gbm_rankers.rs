@@ -3,13 +3,29 @@
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
 use crate::method::Method;
 use seqtune_data::Table;
-use seqtune_data::learnable::{centred, known, relevance};
+use seqtune_data::learnable::{LearnableProblem, centred, known, relevance};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::features::Instance;
 
-/// Fitted trees, each with the sign that makes the lowest score the best.
-pub struct Rankers(Vec<(Method, f64, Trees)>);
+/// Both ways, fitted to the same problems.
+pub struct Rankers(Vec<Ranker>);
+
+/// One way, fitted.
+struct Ranker {
+    method: Method,
+    /// Makes the lowest score the best.
+    sign: f64,
+    trees: Trees,
+}
+
+/// Scores of configs by one way, the lowest the best.
+pub struct MethodScores {
+    /// The way.
+    pub method: Method,
+    /// Scores in the order of the configs.
+    pub scores: Vec<f64>,
+}
 
 impl Rankers {
     /// Fits both to the problems of a table that are learned from, until those that choose the number of trees gain no more: `[train, valid]`.
@@ -18,7 +34,8 @@ impl Rankers {
     /// The error of [`LightGbm::fit`].
     pub fn fit(
         library: &LightGbm,
-        (kernel, table): (&Kernel, &Table),
+        kernel: &Kernel,
+        table: &Table,
         [train, valid]: [&[usize]; 2],
         objective: Objective,
         seed: u64,
@@ -27,7 +44,7 @@ impl Rankers {
             [(Method::LightGbmRegression, Task::Regression, 1.0), (Method::LightGbmRanking, Task::Ranking, -1.0)];
         let fit = |(method, task, sign)| {
             let of = |problems: &[usize]| samples(kernel, table, problems, objective, task);
-            Ok((method, sign, library.fit(&of(train), &of(valid), task, 1, seed)?))
+            Ok(Ranker { method, sign, trees: library.fit(&of(train), &of(valid), task, 1, seed)? })
         };
         tasks.into_iter().map(fit).collect::<Result<_>>().map(Rankers)
     }
@@ -39,13 +56,15 @@ impl Rankers {
     pub fn scores(
         &self,
         kernel: &Kernel,
-        at: (&Problem, &Device),
+        problem: &Problem,
+        device: &Device,
         configs: &[Config],
-    ) -> Result<Vec<(Method, Vec<f64>)>> {
-        let instance = Instance::new(kernel, at.0, at.1);
+    ) -> Result<Vec<MethodScores>> {
+        let instance = Instance::new(kernel, problem, device);
         let rows: Vec<f64> = configs.iter().flat_map(|c| instance.row(c)).map(f64::from).collect();
-        let score = |(method, sign, trees): &(Method, f64, Trees)| {
-            Ok((*method, trees.predict(&rows, 1)?.into_iter().map(|score| sign * score).collect()))
+        let score = |Ranker { method, sign, trees }: &Ranker| {
+            let scores = trees.predict(&rows, 1)?.into_iter().map(|score| sign * score).collect();
+            Ok(MethodScores { method: *method, scores })
         };
         self.0.iter().map(score).collect()
     }
@@ -61,7 +80,7 @@ pub fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Vec<usize> 
 /// What is learned of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, task: Task) -> Samples {
     let mut samples = Samples::default();
-    for (rows, costs) in known(kernel, table, problems, objective) {
+    for LearnableProblem { rows, costs } in known(kernel, table, problems, objective) {
         samples.columns = rows.first().map_or(samples.columns, Vec::len);
         samples.rows.extend(rows.into_iter().flatten().map(f64::from));
         match task {

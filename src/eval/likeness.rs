@@ -5,6 +5,7 @@ use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
+use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::numeric::linear::{cholesky, dot, forward, solve};
 use seqtune_predict::posterior::cost_neighbours::small_space_size;
 use seqtune_predict::posterior::{ErrorModel, ErrorQuantity, Regressors};
@@ -53,7 +54,7 @@ pub fn learn(
     let rows = on_threads(&problems, threads, |tried| {
         let mut all = Vec::new();
         for (at, of) in quantities.iter().enumerate() {
-            all.extend(rows(predictor, table, tried, (at, *of), alone)?);
+            all.extend(rows(predictor, table, tried, at, *of, alone)?);
         }
         Ok(all)
     })?;
@@ -65,24 +66,25 @@ fn rows(
     predictor: &Predictor,
     table: &Table,
     tried: &MeasuredProblem,
-    (quantity, of): (usize, Objective),
+    quantity: usize,
+    of: Objective,
     alone: bool,
 ) -> Result<Vec<Row>> {
     let mut costs = tried.costs(of);
-    let most = costs.first().map_or(0.0, |(_, least)| WORTH * least);
-    costs.retain(|(_, cost)| *cost <= most);
+    let most = costs.first().map_or(0.0, |least| WORTH * least.cost);
+    costs.retain(|known| known.cost <= most);
     costs.truncate(MOST);
-    let configs: Vec<Config> = costs.iter().map(|(config, _)| (*config).clone()).collect();
+    let configs: Vec<Config> = costs.iter().map(|known| known.config.clone()).collect();
     let device = &table.devices[tried.device];
     let instance = predictor.instance(&tried.problem, device);
     let Regressors { base, rows: regressors } = match alone {
         true => Regressors::none(configs.len()),
         false => predictor.regressors(&predictor.score(&tried.problem, device, of, &configs)?, of),
     };
-    let of_config = |((config, cost), x): (&(&Config, f64), [f64; 2])| Row {
+    let of_config = |(known, x): (&KnownCost, [f64; 2])| Row {
         quantity,
-        encoding: predictor.encoding(&instance, config),
-        log: cost.ln() - base,
+        encoding: predictor.encoding(&instance, known.config),
+        log: known.cost.ln() - base,
         x,
     };
     Ok(costs.iter().zip(regressors).map(of_config).collect())

@@ -1,6 +1,6 @@
 //! What some measured configs of the very problem add to a prediction, by replay.
 
-use crate::front::share;
+use crate::front::{TimeEnergy, share};
 use crate::markdown;
 use crate::replay::Tests;
 use seqtune_data::stats::quantile;
@@ -8,6 +8,7 @@ use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
+use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::search::pareto::front;
 use seqtune_predict::{Candidate, MeasuredConfig, Prediction, Predictor, Query};
 use serde::Serialize;
@@ -93,19 +94,19 @@ fn judge(
     predictor: &Predictor,
     tried: &MeasuredProblem,
     query: &Query,
-    known: &[(&Config, f64)],
+    known: &[KnownCost],
     given: &Given,
 ) -> Result<Judged> {
     let outcome = |config: &Config| {
-        let found = tried.results.iter().find(|(other, _)| other == config).map(|(_, outcome)| outcome);
+        let found = tried.outcome(config);
         MeasuredConfig {
             config: config.clone(),
             time_us: found.and_then(Outcome::time_us),
             joules: found.and_then(Outcome::joules),
         }
     };
-    let all: Vec<Config> = known.iter().map(|(config, _)| (*config).clone()).collect();
-    let cost = |config: &Config| known.iter().find(|(c, _)| *c == config).map_or(f64::NAN, |(_, cost)| *cost);
+    let all: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
+    let cost = |config: &Config| known.iter().find(|own| own.config == config).map_or(f64::NAN, |own| own.cost);
     let mut measured: Vec<MeasuredConfig> = Vec::new();
     let ask =
         |measured: &[MeasuredConfig]| predictor.predict_measured_among(&tried.problem, query, measured, all.clone());
@@ -119,7 +120,7 @@ fn judge(
         Given::First(count) => {
             informed = ask(&measured)?;
             let firsts = informed.candidates.iter().take((*count).max(1)).map(|c| cost(&c.config));
-            unlearned = Some(firsts.fold(f64::INFINITY, f64::min) / known[0].1 - 1.0);
+            unlearned = Some(firsts.fold(f64::INFINITY, f64::min) / known[0].cost - 1.0);
             while measured.len() < *count {
                 let is_new = |c: &&Candidate| measured.iter().all(|known| known.config != c.config);
                 let fresh = informed.candidates.iter().filter(is_new);
@@ -138,7 +139,7 @@ fn judge(
     });
     Ok(Judged {
         measured: measured.len(),
-        excess: cost(first) / known[0].1 - 1.0,
+        excess: cost(first) / known[0].cost - 1.0,
         unlearned,
         unsure: informed.unsure,
         errors: errors.collect(),
@@ -148,15 +149,15 @@ fn judge(
 
 /// Share of the true front's hypervolume that the predicted front has; `None` where energy is not predicted or was not measured.
 fn front_of(tried: &MeasuredProblem, candidates: Vec<Candidate>) -> Option<f64> {
-    let costs = |outcome: &Outcome| Some((outcome.time_us()?, outcome.joules()?));
-    let all: Vec<(f64, f64)> = tried.results.iter().filter_map(|(_, outcome)| costs(outcome)).collect();
+    let costs = |outcome: &Outcome| Some(TimeEnergy { time: outcome.time_us()?, energy: outcome.joules()? });
+    let all: Vec<TimeEnergy> = tried.results.iter().filter_map(|trial| costs(&trial.outcome)).collect();
     if all.is_empty() || candidates.iter().any(|c| c.time_us.is_none() || c.joules.is_none()) {
         return None;
     }
     let chosen = front(candidates);
     let is_chosen = |config: &Config| chosen.iter().any(|c| c.config == *config);
-    let chosen = tried.results.iter().filter(|(config, _)| is_chosen(config));
-    share(&all, &chosen.filter_map(|(_, outcome)| costs(outcome)).collect::<Vec<_>>())
+    let chosen = tried.results.iter().filter(|trial| is_chosen(&trial.config));
+    share(&all, &chosen.filter_map(|trial| costs(&trial.outcome)).collect::<Vec<_>>())
 }
 
 fn row(judged: &[Judged]) -> Row {

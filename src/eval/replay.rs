@@ -4,7 +4,7 @@
 //! judged live.
 
 use crate::baselines::{Average, Neighbours, expected_of_random};
-use crate::light_gbm_rankers::{Rankers, by_score};
+use crate::light_gbm_rankers::{MethodScores, Rankers, by_score};
 use crate::lightgbm::LightGbm;
 use crate::markdown;
 use crate::method::Method;
@@ -161,7 +161,10 @@ pub fn evaluate(
     let mut rows: Vec<Row> = methods.map(row).collect();
     if let Some((library, seed)) = options.trees.filter(|_| !learned.is_empty()) {
         progress("LightGBM");
-        rows.extend(by_light_gbm((library, seed), (kernel, table), model, &tests, objective)?.into_iter().map(row));
+        let [train, valid] =
+            [Part::Train, Part::Validation].map(|part| table.part(kernel, &model.meta.split, part, objective));
+        let rankers = Rankers::fit(library, kernel, table, [&train, &valid], objective, seed)?;
+        rows.extend(by_light_gbm(&rankers, kernel, table, &tests, objective)?.into_iter().map(row));
     }
     rows.push(random_row(&tests, objective));
     Ok(Report {
@@ -203,7 +206,7 @@ impl ModelRankings {
         let mut said = Vec::new();
         for tried in tests {
             let device = &table.devices[tried.device];
-            let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
+            let configs = tried.configs(objective);
             let query = Query { objective, top: WIDTH, ..Query::new(device) };
             let found = predictor.predict_among(&tried.problem, &query, &configs)?;
             predicted.push(Some(found.candidates.into_iter().map(|c| c.config).collect()));
@@ -243,20 +246,17 @@ fn baselines(
 
 /// What LightGBM's rankers answer, which learn what the model learned from.
 fn by_light_gbm(
-    (library, seed): (&LightGbm, u64),
-    (kernel, table): (&Kernel, &Table),
-    model: &Model,
+    rankers: &Rankers,
+    kernel: &Kernel,
+    table: &Table,
     tests: &[&MeasuredProblem],
     objective: Objective,
 ) -> Result<Vec<(Method, Rankings)>> {
-    let [train, valid] =
-        [Part::Train, Part::Validation].map(|part| table.part(kernel, &model.meta.split, part, objective));
-    let rankers = Rankers::fit(library, (kernel, table), [&train, &valid], objective, seed)?;
     let mut all: Vec<(Method, Rankings)> = Vec::new();
     for tried in tests {
-        let configs: Vec<Config> = tried.costs(objective).into_iter().map(|(c, _)| c.clone()).collect();
-        let scored = rankers.scores(kernel, (&tried.problem, &table.devices[tried.device]), &configs)?;
-        for (at, (method, scores)) in scored.into_iter().enumerate() {
+        let configs = tried.configs(objective);
+        let scored = rankers.scores(kernel, &tried.problem, &table.devices[tried.device], &configs)?;
+        for (at, MethodScores { method, scores }) in scored.into_iter().enumerate() {
             if all.len() == at {
                 all.push((method, Rankings::new()));
             }
@@ -270,14 +270,16 @@ fn by_light_gbm(
 /// The part of a ranking that was measured; `None` where nothing was.
 fn measured(tried: &MeasuredProblem, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
     let costs = tried.costs(objective);
-    let known: Vec<Config> = ranking.into_iter().filter(|c| costs.iter().any(|(m, _)| *m == c)).take(10).collect();
+    let known: Vec<Config> =
+        ranking.into_iter().filter(|c| costs.iter().any(|known| known.config == c)).take(10).collect();
     (!known.is_empty()).then_some(known)
 }
 
 /// Shares of the best speed of a ranking's configs, in its order.
 fn shares(tried: &MeasuredProblem, objective: Objective, ranking: &[Config]) -> Vec<f64> {
     let costs = tried.costs(objective);
-    let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
+    let share =
+        |c: &Config| costs.iter().find(|known| known.config == c).map_or(0.0, |known| costs[0].cost / known.cost);
     ranking.iter().map(share).collect()
 }
 
@@ -338,7 +340,7 @@ fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> Row {
     let mut exact = 0.0;
     for tried in tests {
         let costs = tried.costs(objective);
-        let shares: Vec<f64> = costs.iter().map(|(_, c)| costs[0].1 / c).collect();
+        let shares: Vec<f64> = costs.iter().map(|known| costs[0].cost / known.cost).collect();
         for (list, top) in of_tops.iter_mut().zip(TOPS) {
             list.push(expected_of_random(&shares, top));
         }

@@ -1,6 +1,6 @@
 //! Problems of which the best or the tuned config is known, with the probabilities that a model states.
 
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{MeasuredProblem, Table, TriedConfig};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
@@ -46,7 +46,7 @@ pub fn trust_in_seen(said: &[Said]) -> Option<PlattScaling> {
 }
 
 fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<Said>> {
-    let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
+    let Some(TriedConfig { config: tuned, .. }) = tried.tuned() else { return Ok(None) };
     let [mut width, widest] = WIDTHS;
     loop {
         let query = Query { top: width, width, ..Query::new(&table.devices[tried.device]) };

@@ -1,6 +1,6 @@
 //! Whether the sets that are to hold the best config with a stated probability do so, and how large they are.
 
-use seqtune_data::MeasuredProblem;
+use seqtune_data::{MeasuredProblem, TriedConfig};
 use seqtune_kernel::Device;
 use seqtune_kernel::error::Result;
 use seqtune_predict::confidence::ScoredProblem;
@@ -25,7 +25,7 @@ impl Set {
     /// # Errors
     /// The error of a prediction.
     pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<Set>> {
-        let Some((tuned, _)) = tried.tuned() else { return Ok(None) };
+        let Some(TriedConfig { config: tuned, .. }) = tried.tuned() else { return Ok(None) };
         let found = predictor.credible_set(&tried.problem, &Query::new(device), SHARE)?.candidates;
         Ok(Some(Set { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
     }

@@ -1,7 +1,7 @@
 //! What a model's first choices are worth on problems that it did not learn from, as its file tells it with every answer.
 
 use seqtune_data::stats::quantile;
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{KernelTable, MeasuredProblem, Table, TriedConfig};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Device, Kernel, Objective};
@@ -31,6 +31,15 @@ pub struct Answered {
     pub risk: Option<f64>,
 }
 
+/// A problem held out, with what a model answers to it.
+#[derive(Clone, Debug)]
+pub struct AnsweredProblem<'t> {
+    /// The problem, with what was measured of it.
+    pub tried: &'t MeasuredProblem,
+    /// The answer.
+    pub answered: Answered,
+}
+
 /// A kernel with its data, ready to be asked.
 struct Subject<'a> {
     kernel: &'a Kernel,
@@ -39,7 +48,11 @@ struct Subject<'a> {
 }
 
 /// A problem that nothing was learned from, with whom to ask about it.
-type Asked<'a> = (&'a Subject<'a>, &'a MeasuredProblem);
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    subject: &'a Subject<'a>,
+    tried: &'a MeasuredProblem,
+}
 
 /// Records in a model what its first choices are worth on problems that it did not learn from, and which sizes it learned from, as far as data of
 /// its kernels tell; what else was recorded stays. For each device and objective, by kernel: problems of shapes that none of the model's own data
@@ -48,10 +61,10 @@ type Asked<'a> = (&'a Subject<'a>, &'a MeasuredProblem);
 ///
 /// # Errors
 /// The error of a prediction.
-pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> Result<Vec<HeldOutResult>> {
+pub fn record(model: &mut Model, corpus: &[KernelTable], threads: usize) -> Result<Vec<HeldOutResult>> {
     let meta = &model.meta;
     let mut subjects = Vec::new();
-    for (kernel, table) in corpus {
+    for KernelTable { kernel, table } in corpus {
         subjects.push(Subject { kernel, table, predictor: Predictor::new(kernel, model)?.uncorrected() });
     }
     let mut found = Vec::new();
@@ -61,7 +74,7 @@ pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> 
         for subject in &subjects {
             let own = held_out(subject, meta, device, objective);
             match newest(&own) {
-                Some(at) => found.push(shown(&own[at], at, (device, objective), threads)?),
+                Some(at) => found.push(shown(&own[at], at, device, objective, threads)?),
                 None => {
                     kernels.push(subject.kernel.name.clone());
                     together.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
@@ -69,7 +82,7 @@ pub fn record(model: &mut Model, corpus: &[(Kernel, Table)], threads: usize) -> 
             }
         }
         if let Some(at) = newest(&together) {
-            found.push(HeldOutResult { kernels, ..shown(&together[at], at, (device, objective), threads)? });
+            found.push(HeldOutResult { kernels, ..shown(&together[at], at, device, objective, threads)? });
         }
     }
     let reaches: Vec<TrainingRange> = subjects.iter().filter_map(|subject| reach(subject, meta)).collect();
@@ -89,41 +102,43 @@ fn newest(tiers: &[Vec<Asked>; 3]) -> Option<usize> {
 }
 
 /// What first choices are worth on problems of a tier.
-fn shown(
-    asked: &[Asked],
-    tier: usize,
-    (device, objective): (&Device, Objective),
-    threads: usize,
-) -> Result<HeldOutResult> {
+fn shown(asked: &[Asked], tier: usize, device: &Device, objective: Objective, threads: usize) -> Result<HeldOutResult> {
     let every = asked.len().div_ceil(MOST).max(1);
     let asked: Vec<Asked> = asked.iter().copied().step_by(every).collect();
-    let answered =
-        on_threads(&asked, threads, |(subject, tried)| answer(&subject.predictor, device, objective, tried))?;
-    let of: Vec<Of> = asked.iter().map(|(subject, tried)| (subject.kernel, subject.table, *tried)).collect();
+    let ask = |Asked { subject, tried }: &Asked| answer(&subject.predictor, device, objective, tried);
+    let answered = on_threads(&asked, threads, ask)?;
+    let mut of = Vec::new();
+    for Asked { subject: Subject { kernel, table, .. }, tried } in &asked {
+        of.push(Of { kernel, table, tried });
+    }
     let held_out = [HeldOut::Apart, HeldOut::Test, HeldOut::Validation][tier];
-    Ok(told((&device.name, objective), held_out, &of, &answered))
+    Ok(told(&device.name, objective, held_out, &of, &answered))
 }
 
 /// What was shown of a model by others that learned as it did, from all problems but a part each. For each device of [`MIN_PROBLEMS`] problems or more.
-pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[(&MeasuredProblem, Answered)]) -> Vec<HeldOutResult> {
+pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[AnsweredProblem]) -> Vec<HeldOutResult> {
     let of_device = |(at, device): (usize, &Device)| {
-        let own = asked.iter().filter(|(tried, _)| tried.device == at);
+        let own = asked.iter().filter(|asked| asked.tried.device == at);
         let (of, answered): (Vec<Of>, Vec<Answered>) =
-            own.map(|(tried, answered)| ((kernel, table, *tried), answered.clone())).unzip();
-        (of.len() >= MIN_PROBLEMS).then(|| told((&device.name, Objective::Time), HeldOut::InTurn, &of, &answered))
+            own.map(|asked| (Of { kernel, table, tried: asked.tried }, asked.answered.clone())).unzip();
+        (of.len() >= MIN_PROBLEMS).then(|| told(&device.name, Objective::Time, HeldOut::InTurn, &of, &answered))
     };
     table.devices.iter().enumerate().filter_map(of_device).collect()
 }
 
 /// A problem that was asked about, with its kernel and its data.
-type Of<'a> = (&'a Kernel, &'a Table, &'a MeasuredProblem);
+struct Of<'a> {
+    kernel: &'a Kernel,
+    table: &'a Table,
+    tried: &'a MeasuredProblem,
+}
 
 /// What the answers to problems are worth.
-fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], answered: &[Answered]) -> HeldOutResult {
-    let kernels: BTreeSet<String> = of.iter().map(|(kernel, ..)| kernel.name.clone()).collect();
+fn told(device: &str, objective: Objective, held_out: HeldOut, of: &[Of], answered: &[Answered]) -> HeldOutResult {
+    let kernels: BTreeSet<String> = of.iter().map(|of| of.kernel.name.clone()).collect();
     let shapes: BTreeSet<String> =
-        of.iter().map(|(kernel, _, tried)| format!("{} {}", kernel.name, kernel.shape(&tried.problem))).collect();
-    let data: BTreeSet<&String> = of.iter().map(|(_, table, tried)| &table.hashes[tried.dataset]).collect();
+        of.iter().map(|of| format!("{} {}", of.kernel.name, of.kernel.shape(&of.tried.problem))).collect();
+    let data: BTreeSet<&String> = of.iter().map(|of| &of.table.hashes[of.tried.dataset]).collect();
     let risks: Vec<f64> = answered.iter().filter_map(|a| a.risk).collect();
     HeldOutResult {
         kernels: kernels.into_iter().collect(),
@@ -132,7 +147,7 @@ fn told((device, objective): (&str, Objective), held_out: HeldOut, of: &[Of], an
         held_out,
         problems: of.len(),
         shapes: shapes.len(),
-        worth: worth(answered, of.iter().all(|(.., tried)| tried.tuned().is_some())),
+        worth: worth(answered, of.iter().all(|of| of.tried.tuned().is_some())),
         least: percentile(answered.iter().map(|a| a.probability), UNSURE_SHARE),
         riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - UNSURE_SHARE)),
         data: data.into_iter().cloned().collect(),
@@ -144,7 +159,7 @@ fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option
     let learned = |tried: &&MeasuredProblem| {
         is_own(table, meta, tried) && meta.split.part(&kernel.shape(&tried.problem)) != Part::Test
     };
-    let least = |tried: &MeasuredProblem| tried.costs(Objective::Time).first().map(|(_, us)| *us);
+    let least = |tried: &MeasuredProblem| tried.costs(Objective::Time).first().map(|known| known.cost);
     let of = |tried: &'a MeasuredProblem| LearnedProblem {
         problem: &tried.problem,
         device: &table.devices[tried.device].name,
@@ -170,11 +185,11 @@ fn held_out<'a>(subject: &'a Subject<'a>, meta: &Meta, device: &Device, objectiv
     let known: BTreeSet<String> = own.iter().map(|tried| shape(tried)).collect();
     let of_part = |part: Part| {
         let held_out = own.iter().copied().filter(|tried| meta.split.part(&shape(tried)) == part);
-        held_out.filter(|tried| fits(tried)).map(|tried| (subject, tried)).collect::<Vec<_>>()
+        held_out.filter(|tried| fits(tried)).map(|tried| Asked { subject, tried }).collect::<Vec<_>>()
     };
     // without its own data nothing tells which shapes it knows
     let apart = others.into_iter().filter(|tried| !own.is_empty() && fits(tried) && !known.contains(&shape(tried)));
-    [apart.map(|tried| (subject, tried)).collect(), of_part(Part::Test), of_part(Part::Validation)]
+    [apart.map(|tried| Asked { subject, tried }).collect(), of_part(Part::Test), of_part(Part::Validation)]
 }
 
 /// What a model answers to a problem, beside what was measured of it.
@@ -191,18 +206,18 @@ pub fn answer(
     let found = predictor.predict_one(&tried.problem, &query)?.candidates;
     let (probability, risk) = (found.first().and_then(|c| c.probability), found.first().and_then(|c| c.risk));
     let probability = probability.unwrap_or(0.0);
-    if let Some((tuned, _)) = tried.tuned() {
+    if let Some(TriedConfig { config: tuned, .. }) = tried.tuned() {
         let within = |few: usize| Some(found.iter().take(few).any(|c| c.config == *tuned) as u8 as f64);
         return Ok(Answered { shares: [within(1), within(5)], probability, risk });
     }
     let costs = tried.costs(objective);
-    let least = costs.iter().map(|(_, cost)| *cost).fold(f64::INFINITY, f64::min);
+    let least = costs.iter().map(|known| known.cost).fold(f64::INFINITY, f64::min);
     let share = |first: Option<&Candidate>| {
-        let cost = costs.iter().find(|(config, _)| first.is_some_and(|first| first.config == **config));
-        cost.map(|(_, cost)| least / cost)
+        let cost = costs.iter().find(|known| first.is_some_and(|first| first.config == *known.config));
+        cost.map(|known| least / known.cost)
     };
     let live = share(found.first());
-    let measured: Vec<Config> = costs.iter().map(|(config, _)| (*config).clone()).collect();
+    let measured: Vec<Config> = costs.iter().map(|known| known.config.clone()).collect();
     let replayed = predictor.predict_among(&tried.problem, &Query { top: 1, ..query }, &measured)?;
     Ok(Answered { shares: [live, share(replayed.first())], probability, risk })
 }

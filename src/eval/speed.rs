@@ -88,6 +88,17 @@ fn timed_problems(kernel: &Kernel, device: &Device, count: usize, rng: &mut ChaC
     (0..count).map(|_| problem_for(kernel, device, 4_096.0, rng)?.ok_or_else(none)).collect()
 }
 
+/// Random problems to predict, and with what means.
+#[derive(Clone, Copy, Debug)]
+pub struct SpeedRun {
+    /// Number of problems.
+    pub problems: usize,
+    /// Threads to use.
+    pub threads: usize,
+    /// Seed of the problems.
+    pub seed: u64,
+}
+
 /// Predictions of random problems on all devices, and how many of their configs were illegal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Legality {
@@ -103,7 +114,7 @@ pub struct Legality {
     pub seconds: f64,
 }
 
-/// Predicts `count` random problems, spread over those `devices` that serve any, top 1, and checks each against every constraint.
+/// Predicts random problems, spread over those `devices` that serve any, top 1, and checks each against every constraint.
 ///
 /// # Errors
 /// The error of [`random_problem`] or of a prediction.
@@ -111,8 +122,7 @@ pub fn legality(
     kernel: &Kernel,
     predictor: &Predictor,
     devices: &[Device],
-    count: usize,
-    (seed, threads): (u64, usize),
+    SpeedRun { problems: count, threads, seed }: SpeedRun,
     progress: &mut dyn FnMut(usize),
 ) -> Result<Legality> {
     let began = Instant::now();
@@ -198,7 +208,7 @@ pub struct Throughput {
     pub per_second: f64,
 }
 
-/// `count` problems at once.
+/// Predicts all problems at once.
 ///
 /// # Errors
 /// The error of [`random_problem`] or of a prediction.
@@ -206,9 +216,8 @@ pub fn throughput(
     kernel: &Kernel,
     predictor: &Predictor,
     device: &Device,
-    (count, width): (usize, usize),
-    threads: usize,
-    seed: u64,
+    width: usize,
+    SpeedRun { problems: count, threads, seed }: SpeedRun,
 ) -> Result<Throughput> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let problems = timed_problems(kernel, device, count, &mut rng)?;
@@ -235,7 +244,7 @@ pub struct Judging {
     pub per_second: f64,
 }
 
-/// All legal configs of `count` random problems, problem after problem.
+/// Judges all legal configs of random problems, problem after problem.
 ///
 /// # Errors
 /// The error of [`random_problem`], or of a model that ranks no spaces.
@@ -243,8 +252,7 @@ pub fn judging(
     kernel: &Kernel,
     predictor: &Predictor,
     device: &Device,
-    (count, threads): (usize, usize),
-    seed: u64,
+    SpeedRun { problems: count, threads, seed }: SpeedRun,
 ) -> Result<Judging> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let problems = timed_problems(kernel, device, count, &mut rng)?;

@@ -1,6 +1,6 @@
 //! Prediction for one kernel: an engine that ranks, and what is known of how sure it is.
 
-use crate::confidence::calibration::{BestRank, Calibration, ScoredConfigs, ScoredProblem};
+use crate::confidence::calibration::{BestRank, Calibration, KnownCost, ScoredConfigs, ScoredProblem};
 use crate::confidence::device_calibration::{DeviceCalibration, PlattScaling};
 use crate::confidence::held_out::{HeldOutResult, TrainingRange};
 use crate::confidence::opinion_pool::{EQUAL, PoolWeights, pooled_score};
@@ -102,10 +102,10 @@ impl Predictor {
         problem: &Problem,
         device: &Device,
         objective: Objective,
-        known: &[(&Config, f64)],
+        known: &[KnownCost],
     ) -> Result<ScoredConfigs> {
-        let (configs, costs): (Vec<Config>, Vec<f64>) =
-            known.iter().map(|(config, cost)| ((*config).clone(), *cost)).unzip();
+        let configs: Vec<Config> = known.iter().map(|known| known.config.clone()).collect();
+        let costs = known.iter().map(|known| known.cost).collect();
         let scored = self.score(problem, device, objective, &configs)?;
         let opinions = scored.iter().map(Scored::opinions).collect();
         let risks = scored.iter().map(|s| s.risk).collect();

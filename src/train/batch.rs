@@ -29,6 +29,14 @@ pub struct Batch {
     finished: Finished,
 }
 
+/// What a network says of a batch.
+pub struct Forward<'a> {
+    /// The decoder's pass with the log-probabilities of all choices, which is to be told when a loss of them has been differentiated.
+    pub decoded: Decoded<'a>,
+    /// Scores of each finished sequence.
+    pub scores: Scores,
+}
+
 /// A batch's sizes, by the letters of [`Batch`].
 #[derive(Clone, Copy)]
 pub struct Sizes {
@@ -208,13 +216,12 @@ impl Batch {
         self.sizes
     }
 
-    /// The decoder's pass with the log-probabilities of all choices, which is to be told when a loss of them has been differentiated, and the
-    /// scores of each finished sequence.
-    pub fn forward<'a>(&'a self, net: &'a Transformer) -> (Decoded<'a>, Scores) {
+    /// What a network says of the sequences.
+    pub fn forward<'a>(&'a self, net: &'a Transformer) -> Forward<'a> {
         let decoded = net.decode(&self.source, &self.steps, self.kernel);
         let at_end = self.last.as_ref().map(|last| decoded.hidden.index_select(0, last));
-        let said = net.score(&decoded.summary(), &self.finished, at_end.as_ref(), self.kernel);
-        (decoded, said)
+        let scores = net.score(&decoded.summary(), &self.finished, at_end.as_ref(), self.kernel);
+        Forward { decoded, scores }
     }
 
     /// What a re-ranker's heads are linear in, of each finished sequence: (N, D); `None` without one.

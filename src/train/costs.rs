@@ -7,6 +7,7 @@ use crate::batch::Batch;
 use crate::examples::{Example, KernelData};
 use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
+use crate::schedule::TrainedMember;
 use crate::score::{Score, score};
 use seqtune_fit::gbdt::cost_weight;
 use seqtune_kernel::error::Result;
@@ -24,9 +25,11 @@ const BIAS: &str = "judge.out.bias";
 ///
 /// # Errors
 /// `Error::Failed` where libtorch fails.
-pub fn fit(weights: Weights, best: Score, hparams: &Hparams, kernels: &[KernelData]) -> Result<(Weights, Score)> {
+pub fn fit(weights: Weights, best: Score, hparams: &Hparams, kernels: &[KernelData]) -> Result<TrainedMember> {
     no_grad(|| {
-        let (Some(weight), Some(bias)) = (weights.get(WEIGHT), weights.get(BIAS)) else { return Ok((weights, best)) };
+        let (Some(weight), Some(bias)) = (weights.get(WEIGHT), weights.get(BIAS)) else {
+            return Ok(TrainedMember { weights, score: best });
+        };
         let heads = Tensor::cat(&[weight, &bias.unsqueeze(1)], 1).to_kind(Kind::Double); // (3, D + 1)
         let net = Transformer::new(hparams, &weights)?;
         let mut sums = [0, 1].map(|_| Sums::new(heads.size()[1]));
@@ -51,12 +54,12 @@ pub fn fit(weights: Weights, best: Score, hparams: &Hparams, kernels: &[KernelDa
         let (time, energy) =
             (better(fitted.time_error, best.time_error), better(fitted.energy_error, best.energy_error));
         let chosen = |is_better: bool| if is_better { &moved } else { &heads };
-        let best = Score {
+        let score = Score {
             time_error: if time { fitted.time_error } else { best.time_error },
             energy_error: if energy { fitted.energy_error } else { best.energy_error },
             ..best
         };
-        Ok((with([chosen(time), chosen(energy)]), best))
+        Ok(TrainedMember { weights: with([chosen(time), chosen(energy)]), score })
     })
 }
 

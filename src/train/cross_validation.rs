@@ -5,7 +5,7 @@
 use crate::distil;
 use crate::few::{self, on_cores};
 use crate::fit::{Existing, train};
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{KernelTable, MeasuredProblem, Table};
 use seqtune_eval::baselines::{Average, Neighbours};
 use seqtune_eval::light_gbm_rankers::{Rankers, by_score};
 use seqtune_eval::lightgbm::LightGbm;
@@ -51,6 +51,8 @@ pub struct Options<'a> {
 
 /// One fold: what is learned from, and what is asked. `learned` has its own devices.
 struct Fold {
+    /// Its place among the folds, from 1.
+    number: usize,
     name: String,
     learned: Table,
     split: Split,
@@ -62,14 +64,14 @@ struct Fold {
 /// # Errors
 /// `Error::Input` where a fold has nothing to learn from or to judge by, else the error of training.
 pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
-    let folds: Vec<(usize, Fold)> = folds(kernel, table, ask)?.into_iter().enumerate().collect();
+    let folds = folds(kernel, table, ask)?;
     enough(kernel, &folds, ask)?;
-    let cross = |(at, fold): &(usize, Fold), threads: usize| {
+    let cross = |fold: &Fold, threads: usize| {
         let settings = Settings { split: fold.split, ..ask.settings.clone() };
         tch::set_num_threads(threads as i32);
-        let tell = |what: &str| tell(&format!("{} ({} of {}): {what}", fold.name, at + 1, folds.len()));
+        let tell = |what: &str| tell(&format!("{} ({} of {}): {what}", fold.name, fold.number, folds.len()));
         tell("training");
-        let corpus = [(kernel.clone(), fold.learned.clone())];
+        let corpus = [KernelTable::new(kernel.clone(), fold.learned.clone())];
         let folder = ask.models.join(fold.name.replace(' ', "-"));
         let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
         let small = ask.distil.map(|options| {
@@ -77,7 +79,7 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
             distil::kept(&model, &corpus, options, &folder)
         });
         tell("judging");
-        judge(kernel, fold, (&model, small.transpose()?.as_ref()), ask)
+        judge(kernel, fold, &model, small.transpose()?.as_ref(), ask)
     };
     let judged = on_cores(&folds, cross)?;
     let all: Vec<&Judged> = judged.iter().flatten().collect();
@@ -129,13 +131,13 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
                 let tests = table.part(kernel, &split, Part::Test, ask.objective);
                 let tests = tests.iter().map(|i| with_device(&table.tried[*i])).collect();
                 // named as before there were others, so that models of then are found again
-                Fold { name: format!("fold {i}"), learned: table.clone(), split, tests }
+                Fold { number: i + 1, name: format!("fold {i}"), learned: table.clone(), split, tests }
             };
             let folds: Vec<Fold> = (0..count).map(fold).collect();
             let has = |fold: &Fold, part| !table.part(kernel, &fold.split, part, ask.objective).is_empty();
             let is_whole =
                 |fold: &Fold| [Part::Train, Part::Validation, Part::Test].iter().all(|part| has(fold, *part));
-            if folds.iter().all(is_whole) { Ok(folds) } else { few_folds(kernel, table, ask, (count, whole)) }
+            if folds.iter().all(is_whole) { Ok(folds) } else { few_folds(kernel, table, ask, count, whole) }
         }
         HeldOut::Devices if table.devices.len() < 2 => {
             input("a cross-validation by device needs datasets of two devices or more; these are of one")
@@ -146,7 +148,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
                     table.tried.iter().partition(|t| t.device == device);
                 let tests = tests.into_iter().filter(|t| t.costs(ask.objective).len() >= 2).map(with_device).collect();
                 let name = format!("without {}", table.devices[device].name);
-                Fold { name, learned: table.of(learned), split: whole, tests }
+                Fold { number: device + 1, name, learned: table.of(learned), split: whole, tests }
             };
             Ok((0..table.devices.len()).map(fold).collect())
         }
@@ -155,11 +157,12 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
 
 /// Folds of shapes so few that the split by hash would leave parts of them empty: as many shapes each as can be, and one each where more
 /// folds are asked for than there are shapes.
-fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, (count, whole): (usize, Split)) -> Result<Vec<Fold>> {
+fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, count: usize, whole: Split) -> Result<Vec<Fold>> {
     let problems: Vec<&MeasuredProblem> = table.tried.iter().filter(|t| t.costs(ask.objective).len() >= 2).collect();
-    let parts = few::parts(kernel, &problems, (whole.seed, count));
+    let parts = few::parts(kernel, &problems, whole.seed, count);
     let folds = parts.len();
     let fold = |(at, part): (usize, few::Part)| Fold {
+        number: at + 1,
         name: format!("fold {at} of {folds}"),
         learned: table.of(part.learned),
         split: whole,
@@ -169,8 +172,8 @@ fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, (count, whole): (usi
 }
 
 /// Refuses folds that cannot be learned or judged, before hours of training.
-fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Options) -> Result<()> {
-    if folds.iter().all(|(_, fold)| fold.tests.is_empty()) {
+fn enough(kernel: &Kernel, folds: &[Fold], ask: &Options) -> Result<()> {
+    if folds.iter().all(|fold| fold.tests.is_empty()) {
         return nothing_to_judge(ask.objective);
     }
     // what would choose weights may be none: few are all learned from
@@ -180,8 +183,8 @@ fn enough(kernel: &Kernel, folds: &[(usize, Fold)], ask: &Options) -> Result<()>
             .iter()
             .any(|t| t.costs(ask.objective).len() >= 2 && fold.split.part(&kernel.shape(&t.problem)) != Part::Test)
     };
-    match folds.iter().find(|(_, fold)| !learns(fold)) {
-        Some((_, fold)) => input(format!("too few shapes: {} would have none to learn from; sweep more", fold.name)),
+    match folds.iter().find(|fold| !learns(fold)) {
+        Some(fold) => input(format!("too few shapes: {} would have none to learn from; sweep more", fold.name)),
         None => Ok(()),
     }
 }
@@ -200,7 +203,7 @@ struct FoldJudge<'a> {
 /// Places of a problem's measured configs, best first.
 type Ranking = Vec<usize>;
 
-fn judge(kernel: &Kernel, fold: &Fold, (model, small): (&Model, Option<&Model>), ask: &Options) -> Result<Vec<Judged>> {
+fn judge(kernel: &Kernel, fold: &Fold, model: &Model, small: Option<&Model>, ask: &Options) -> Result<Vec<Judged>> {
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
@@ -215,7 +218,7 @@ fn judge(kernel: &Kernel, fold: &Fold, (model, small): (&Model, Option<&Model>),
         neighbours: Neighbours::new(kernel, &learned, ask.objective),
         light_gbm: match ask.library {
             Some(library) => {
-                Some(Rankers::fit(library, (kernel, table), [&train, &valid], ask.objective, ask.settings.seed)?)
+                Some(Rankers::fit(library, kernel, table, [&train, &valid], ask.objective, ask.settings.seed)?)
             }
             None => None,
         },
@@ -227,17 +230,17 @@ impl FoldJudge<'_> {
     /// The regrets of every method on a problem.
     fn problem(&self, tried: &MeasuredProblem, device: &Device) -> Result<Judged> {
         let costs = tried.costs(self.objective);
-        let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
+        let configs = tried.configs(self.objective);
         let mut rankings = self.baselines(tried, device, &configs)?;
         let (by_model, said) = self.model(tried, device, &configs)?;
         rankings.extend(by_model);
         let regret = |(method, ranking): (Method, Ranking)| {
-            let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].1).fold(f64::INFINITY, f64::min);
-            (method, (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].1 / best_of(top))))
+            let best_of = |top: usize| ranking.iter().take(top).map(|i| costs[*i].cost).fold(f64::INFINITY, f64::min);
+            (method, (!ranking.is_empty()).then(|| TOPS.map(|top| 1.0 - costs[0].cost / best_of(top))))
         };
         let mut regrets: Vec<_> = rankings.into_iter().map(regret).collect();
         if let (Objective::Time, Some(us)) = (self.objective, tried.library_us) {
-            regrets.push((Method::VendorLibrary, Some([1.0 - costs[0].1 / us; TOPS.len()])));
+            regrets.push((Method::VendorLibrary, Some([1.0 - costs[0].cost / us; TOPS.len()])));
         }
         Ok(Judged { shape: self.kernel.shape(&tried.problem), regrets, said })
     }
@@ -254,8 +257,8 @@ impl FoldJudge<'_> {
             (Method::NearestNeighbour, places(configs, &self.neighbours.ranking(&tried.problem))),
         ];
         if let Some(rankers) = &self.light_gbm {
-            let scored = rankers.scores(self.kernel, (&tried.problem, device), configs)?;
-            rankings.extend(scored.into_iter().map(|(method, scores)| (method, by_score(configs, |i| scores[i]))));
+            let scored = rankers.scores(self.kernel, &tried.problem, device, configs)?;
+            rankings.extend(scored.into_iter().map(|by| (by.method, by_score(configs, |i| by.scores[i]))));
         }
         Ok(rankings)
     }

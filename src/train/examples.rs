@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::{MeasuredProblem, Outcome, Table};
+use seqtune_data::{MeasuredProblem, Outcome, Table, TriedConfig};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -64,22 +64,22 @@ pub fn examples(
         let mut examples = Vec::new();
         for objective in objectives {
             let costs = tried.costs(*objective);
-            let Some((_, best)) = costs.first().copied() else { continue };
-            let cost: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+            let Some(best) = costs.first().map(|known| known.cost) else { continue };
+            let cost: Vec<f64> = costs.iter().map(|known| known.cost / best).collect();
             let known = |config: &Config| {
-                let outcome = tried.results.iter().find(|(c, _)| c == config).map(|(_, o)| o);
+                let outcome = tried.outcome(config);
                 featurizer.encode_costs(
                     &instance,
                     outcome.and_then(Outcome::time_us),
                     outcome.and_then(Outcome::joules),
                 )
             };
-            let sequences = costs.iter().map(|(config, _)| Sequence::new(featurizer, &instance, config, true));
+            let sequences = costs.iter().map(|known| Sequence::new(featurizer, &instance, known.config, true));
             examples.push(Example {
                 quantities: featurizer.quantities(&instance, *objective),
                 sequences: sequences.collect::<Result<_>>()?,
                 target: distribution(&cost, tau),
-                costs: costs.iter().map(|(config, _)| known(config)).collect(),
+                costs: costs.iter().map(|cost| known(cost.config)).collect(),
                 cost,
                 among_legal: false,
             });
@@ -97,7 +97,9 @@ pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize])
     let make = |i: &usize| {
         let tried = &table.tried[*i];
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
-        let Some((config, outcome)) = tried.tuned() else { return input("a problem has no tuned config") };
+        let Some(TriedConfig { config, outcome }) = tried.tuned() else {
+            return input("a problem has no tuned config");
+        };
         Ok(Example {
             quantities: featurizer.quantities(&instance, Objective::Time),
             sequences: vec![Sequence::new(featurizer, &instance, config, false)?],
@@ -135,12 +137,13 @@ impl PseudoLabels<'_> {
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
         let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
         // drawn one after the other, so that the same seed gives the same on any number of cores
-        let drawn: Vec<(Problem, usize)> = (0..count).map(|_| between(&self.featurizer.kernel, &tried, rng)).collect();
+        let drawn: Vec<UnmeasuredProblem> = (0..count).map(|_| between(&self.featurizer.kernel, &tried, rng)).collect();
         Ok(on_threads(&drawn, cores(), |drawn| self.example(drawn, keep, tau))?.into_iter().flatten().collect())
     }
 
-    /// The example of a problem on a device; none where fewer than two contenders are legal.
-    fn example(&self, (problem, device): &(Problem, usize), keep: usize, tau: Option<f64>) -> Result<Option<Example>> {
+    /// The example of a problem; none where fewer than two contenders are legal.
+    fn example(&self, drawn: &UnmeasuredProblem, keep: usize, tau: Option<f64>) -> Result<Option<Example>> {
+        let UnmeasuredProblem { problem, device } = drawn;
         let instance = Instance::new(&self.featurizer.kernel, problem, &self.table.devices[*device]);
         let legal: Vec<&Config> = self.contenders.iter().copied().filter(|c| instance.space.is_legal(c)).collect();
         if legal.len() < 2 {
@@ -163,9 +166,17 @@ impl PseudoLabels<'_> {
     }
 }
 
+/// A problem of which nothing was measured.
+pub(crate) struct UnmeasuredProblem {
+    /// The problem.
+    pub problem: Problem,
+    /// Index of its device in the table.
+    pub device: usize,
+}
+
 /// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
 /// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
-pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> (Problem, usize) {
+pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> UnmeasuredProblem {
     for _ in 0..100 {
         let a = tried[rng.random_range(0..tried.len())];
         let b = tried[rng.random_range(0..tried.len())];
@@ -185,11 +196,11 @@ pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut Cha
         }
         // reading it back applies the kernel's rules
         if let Ok(problem) = kernel.problem(&kernel.show_problem(&problem)) {
-            return (problem, a.device);
+            return UnmeasuredProblem { problem, device: a.device };
         }
     }
     let a = tried[rng.random_range(0..tried.len())];
-    (a.problem.clone(), a.device)
+    UnmeasuredProblem { problem: a.problem.clone(), device: a.device }
 }
 
 /// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
@@ -206,7 +217,8 @@ pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective)
     let mut known = Vec::new();
     for tried in indices.iter().map(|i| &table.tried[*i]) {
         let costs = tried.costs(objective);
-        known.extend(costs.iter().take_while(|(_, cost)| *cost <= 2.0 * costs[0].1).map(|(c, _)| *c));
+        let near = costs.iter().take_while(|own| own.cost <= 2.0 * costs[0].cost);
+        known.extend(near.map(|own| own.config));
     }
     known.sort();
     known.dedup();

@@ -6,9 +6,9 @@
 
 use crate::fit::{Existing, train};
 use crate::plan::divide;
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{KernelTable, MeasuredProblem, Table};
 use seqtune_eval::left_out::LeftOutInTurn;
-use seqtune_eval::shown::{Answered, answer, in_turn};
+use seqtune_eval::shown::{Answered, AnsweredProblem, answer, in_turn};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Kernel, Objective};
@@ -31,7 +31,7 @@ const LEAST: usize = 2;
 const FEWER: usize = 3;
 
 /// Whether a corpus is one kernel's sweeps of which too few would choose weights.
-pub fn is_few(corpus: &[(Kernel, Table)], settings: &Settings, tuned: bool) -> bool {
+pub fn is_few(corpus: &[KernelTable], settings: &Settings, tuned: bool) -> bool {
     !tuned && corpus.len() == 1 && divide(corpus, &settings.split, tuned).iter().all(|p| p.validation.is_empty())
 }
 
@@ -91,7 +91,7 @@ pub fn leave_out(
     folder: &Path,
     tell: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Option<Judged>> {
-    let corpus = [(kernel.clone(), table.clone())];
+    let corpus = [KernelTable::new(kernel.clone(), table.clone())];
     let problems: Vec<&MeasuredProblem> =
         divide(&corpus, &settings.split, false).iter().flat_map(|p| &p.train).map(|at| &table.tried[*at]).collect();
     let shapes = by_place(kernel, &problems, settings.split.seed);
@@ -99,7 +99,7 @@ pub fn leave_out(
         return Ok(None);
     }
     let folds = if shapes.len() <= ALONE { shapes.len() } else { FOLDS };
-    let parts = parts(kernel, &problems, (settings.split.seed, folds));
+    let parts = parts(kernel, &problems, settings.split.seed, folds);
     let halves = parts.iter().all(|part| by_place(kernel, &part.half, settings.split.seed).len() >= LEAST);
     let whole = Split { test: 0.0, validation: 0.0, from: 0.0, ..settings.split };
     // of other shapes or another order nothing is taken for what was trained
@@ -127,17 +127,18 @@ fn by_place(kernel: &Kernel, problems: &[&MeasuredProblem], seed: u64) -> Vec<St
 }
 
 /// Problems in parts by shape, as many as are asked for or, where they are fewer, as there are shapes; each of as many shapes as can be.
-pub fn parts<'a>(kernel: &Kernel, problems: &[&'a MeasuredProblem], (seed, folds): (u64, usize)) -> Vec<Part<'a>> {
+pub fn parts<'a>(kernel: &Kernel, problems: &[&'a MeasuredProblem], seed: u64, folds: usize) -> Vec<Part<'a>> {
     let shapes = by_place(kernel, problems, seed);
     let folds = folds.min(shapes.len());
-    (0..folds).map(|fold| part(kernel, problems, &shapes, (fold, folds))).collect()
+    (0..folds).map(|fold| part(kernel, problems, &shapes, fold, folds)).collect()
 }
 
 fn part<'a>(
     kernel: &Kernel,
     problems: &[&'a MeasuredProblem],
     shapes: &[String],
-    (fold, folds): (usize, usize),
+    fold: usize,
+    folds: usize,
 ) -> Part<'a> {
     let at =
         |t: &MeasuredProblem| shapes.iter().position(|shape| *shape == kernel.shape(&t.problem)).unwrap_or_default();
@@ -148,8 +149,13 @@ fn part<'a>(
     Part { half: learned.iter().copied().filter(is_half).collect(), learned, tests }
 }
 
-/// What came of training one part in one way: the answers to its problems, and the passes that were made.
-type Outcome = (Vec<Answered>, usize);
+/// What came of training one part in one way.
+struct Outcome {
+    /// Answers to its problems.
+    answers: Vec<Answered>,
+    /// Passes that were made.
+    epochs: usize,
+}
 
 /// Shares of the best measured cost that first choices among the measured configs reach.
 fn shares(answered: &[Answered]) -> impl Iterator<Item = f64> {
@@ -159,7 +165,7 @@ fn shares(answered: &[Answered]) -> impl Iterator<Item = f64> {
 impl Few<'_> {
     fn judge(&self, halves: bool, shapes: usize) -> Result<Judged> {
         let usual = self.train_all("all", self.settings.epochs, false)?;
-        let passes = usual.iter().map(|(_, epochs)| epochs).sum::<usize>() / usual.len();
+        let passes = usual.iter().map(|outcome| outcome.epochs).sum::<usize>() / usual.len();
         let fewer = (passes / FEWER).max(1);
         let ways = match self.settings.epochs {
             Some(_) => vec![usual],
@@ -168,17 +174,20 @@ impl Few<'_> {
         let epochs = |way: usize| if way == 0 { self.settings.epochs } else { Some(fewer) };
         // each part by what is best for the others
         let chosen: Vec<usize> = (0..self.parts.len()).map(|part| best(&ways, Some(part))).collect();
-        let of_part =
-            |(part, way): (usize, &usize)| self.parts[part].asked().zip(ways[*way][part].0.clone()).collect::<Vec<_>>();
-        let asked: Vec<(&MeasuredProblem, Answered)> = chosen.iter().enumerate().flat_map(of_part).collect();
+        let of_part = |(part, way): (usize, &usize)| {
+            let answers = self.parts[part].asked().zip(ways[*way][part].answers.clone());
+            answers.map(|(tried, answered)| AnsweredProblem { tried, answered }).collect::<Vec<_>>()
+        };
+        let asked: Vec<AnsweredProblem> = chosen.iter().enumerate().flat_map(of_part).collect();
         let last = best(&ways, None);
         let halved = match halves {
             true => {
-                self.train_all("half", epochs(last), true)?.iter().flat_map(|(answered, _)| shares(answered)).collect()
+                let half = self.train_all("half", epochs(last), true)?;
+                half.iter().flat_map(|outcome| shares(&outcome.answers)).collect()
             }
             false => Vec::new(),
         };
-        let shares = asked.iter().flat_map(|(_, answered)| answered.shares[1]).collect();
+        let shares = asked.iter().flat_map(|asked| asked.answered.shares[1]).collect();
         let figures = LeftOutInTurn { folds: self.parts.len(), shapes, shares, halved };
         Ok(Judged { figures, shown: in_turn(self.kernel, self.table, &asked), epochs: epochs(last) })
     }
@@ -190,7 +199,7 @@ impl Few<'_> {
             tch::set_num_threads(threads as i32);
             let part = &self.parts[*at];
             let learned = if half { &part.half } else { &part.learned };
-            let corpus = [(self.kernel.clone(), self.table.of(learned.clone()))];
+            let corpus = [KernelTable::new(self.kernel.clone(), self.table.of(learned.clone()))];
             let settings = Settings { epochs, ..self.settings.clone() };
             let folder = self.folder.join(format!("{name}-{}-of-{}", at + 1, self.parts.len()));
             let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {
@@ -199,9 +208,9 @@ impl Few<'_> {
             })?;
             let predictor = Predictor::new(self.kernel, &model)?.uncorrected();
             let answer = |t: &MeasuredProblem| answer(&predictor, &self.table.devices[t.device], Objective::Time, t);
-            let answered = part.asked().map(answer).collect::<Result<Vec<Answered>>>()?;
+            let answers = part.asked().map(answer).collect::<Result<Vec<Answered>>>()?;
             (self.tell)(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.all);
-            Ok((answered, model.meta.settings.epochs.unwrap_or_default()))
+            Ok(Outcome { answers, epochs: model.meta.settings.epochs.unwrap_or_default() })
         };
         on_cores(&each, work)
     }
@@ -211,7 +220,7 @@ impl Few<'_> {
 fn best(ways: &[Vec<Outcome>], without: Option<usize>) -> usize {
     let mean = |way: &[Outcome]| {
         let parts = way.iter().enumerate().filter(|(at, _)| Some(*at) != without);
-        let shares: Vec<f64> = parts.flat_map(|(_, (answered, _))| shares(answered)).collect();
+        let shares: Vec<f64> = parts.flat_map(|(_, outcome)| shares(&outcome.answers)).collect();
         shares.iter().sum::<f64>() / shares.len().max(1) as f64
     };
     let (first, rest) = (mean(&ways[0]), ways.iter().enumerate().skip(1));

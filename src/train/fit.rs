@@ -10,17 +10,17 @@ use crate::power;
 use crate::prepare::{Prepared, prepare};
 use crate::profiles;
 use crate::progress::Progress;
-use crate::schedule::EnsembleTraining;
+use crate::schedule::{EnsembleTraining, TrainedMember};
 use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
-use seqtune_data::{MeasuredProblem, Table, today};
+use seqtune_data::{KernelTable, MeasuredProblem, today};
 use seqtune_eval::likeness;
 use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
-use seqtune_kernel::{Device, Kernel, Objective};
+use seqtune_kernel::{Device, Objective};
 use seqtune_predict::confidence::{BestRank, Calibration, DeviceCalibration, MeasuredDevice};
 use seqtune_predict::posterior::ErrorModel;
 use seqtune_predict::{Meta, Model, Predictor, Settings};
@@ -47,7 +47,7 @@ pub enum Existing {
 /// # Errors
 /// `Error::Input` where the tables hold nothing to learn from or the folder another model, `Error::Failed` where training diverges.
 pub fn train(
-    corpus: &[(Kernel, Table)],
+    corpus: &[KernelTable],
     settings: &Settings,
     folder: &Path,
     existing: Existing,
@@ -63,7 +63,7 @@ pub fn train(
 /// As [`train`].
 pub fn refine(
     model: &Model,
-    corpus: &[(Kernel, Table)],
+    corpus: &[KernelTable],
     settings: &Settings,
     folder: &Path,
     existing: Existing,
@@ -75,7 +75,7 @@ pub fn refine(
 
 fn fit(
     from: Option<&Model>,
-    corpus: &[(Kernel, Table)],
+    corpus: &[KernelTable],
     settings: &Settings,
     folder: &Path,
     existing: Existing,
@@ -165,17 +165,17 @@ fn checkpoint_key(settings: &Settings, parent: Option<String>, hashes: &[String]
 }
 
 /// The model that was trained, without its calibration.
-fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, prepared: Prepared) -> Result<Model> {
+fn describe(plan: &Plan, settings: Settings, trained: Vec<TrainedMember>, prepared: Prepared) -> Result<Model> {
     let (mut scores, mut weights) = (BTreeMap::new(), Weights::new());
-    for (member, (kept, best)) in trained.into_iter().enumerate() {
+    for (member, TrainedMember { weights: kept, score: best }) in trained.into_iter().enumerate() {
         if best.divergence == f64::MAX {
             return Err(Error::Failed("training diverged: no epoch gave numbers; give a lower --learning-rate".into()));
         }
-        scores.extend(named_scores(&best, plan, (member, settings.members)));
+        scores.extend(named_scores(&best, plan, member, settings.members));
         weights.extend(kept.into_iter().map(|(name, t)| (format!("{member}.{name}"), t)));
     }
     let mut devices: Vec<Device> = Vec::new();
-    for device in plan.corpus.iter().flat_map(|(_, table)| &table.devices) {
+    for device in plan.corpus.iter().flat_map(|data| &data.table.devices) {
         if !devices.contains(device) {
             devices.push(device.clone());
         }
@@ -213,7 +213,7 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<(Weights, Score)>, pre
 }
 
 /// Validation scores by the names that people read.
-fn named_scores(best: &Score, plan: &Plan, (member, members): (usize, usize)) -> Vec<(String, f64)> {
+fn named_scores(best: &Score, plan: &Plan, member: usize, members: usize) -> Vec<(String, f64)> {
     let of = if plan.nothing_held_out { "on what was learned:" } else { "validation" };
     let name = |what: &str| match members {
         1 => format!("{of} {what}"),
@@ -233,7 +233,7 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
         return Ok(None);
     }
     let mut known = Vec::new();
-    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+    for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, model)?;
         for objective in &model.meta.objectives {
             let cores = tch::get_num_threads().max(1) as usize;
@@ -255,7 +255,7 @@ fn likeness(model: &Model, plan: &Plan) -> Result<Vec<ErrorModel>> {
         return Ok(all);
     }
     let cores = tch::get_num_threads().max(1) as usize;
-    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+    for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, model)?;
         let of = |part: &[usize]| part.iter().map(|i| &table.tried[*i]).collect::<Vec<&MeasuredProblem>>();
         let parts = [&of(&problems.train)[..], &of(&problems.validation)];
@@ -271,7 +271,7 @@ const FEW: usize = 200;
 /// which had not learned these problems.
 fn measured(parent: &Model, plan: &Plan) -> Result<Vec<MeasuredDevice>> {
     let (mut trust, cores) = (parent.meta.device_calibration.clone(), tch::get_num_threads().max(1) as usize);
-    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+    for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, parent)?.uncorrected();
         for (at, device) in table.devices.iter().enumerate() {
             let all = problems.train.iter().chain(&problems.validation);
@@ -296,7 +296,7 @@ fn trust(model: &Model, plan: &Plan) -> Result<DeviceCalibration> {
         return Ok(DeviceCalibration::default());
     }
     let (mut all, mut timed) = (Vec::new(), BTreeSet::new());
-    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+    for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         timed.extend(table.timed());
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
         all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);

@@ -1,7 +1,6 @@
 //! Which kernels share a model: none by default, because each is learned better alone (docs/log).
 
-use seqtune_data::Table;
-use seqtune_kernel::Kernel;
+use seqtune_data::KernelTable;
 use seqtune_kernel::counted;
 use std::path::{Path, PathBuf};
 
@@ -10,28 +9,28 @@ pub struct ModelGroup {
     /// Folder of the model.
     pub folder: PathBuf,
     /// Kernels that it is to serve, with what they learn from.
-    pub corpus: Vec<(Kernel, Table)>,
+    pub corpus: Vec<KernelTable>,
 }
 
 impl ModelGroup {
     /// Problems of all kernels.
     pub fn problems(&self) -> usize {
-        self.corpus.iter().map(|(_, table)| table.tried.len()).sum()
+        self.corpus.iter().map(|data| data.table.tried.len()).sum()
     }
 
     /// Name for people.
     pub fn name(&self) -> String {
         match &self.corpus[..] {
-            [(kernel, _)] => kernel.name.clone(),
+            [KernelTable { kernel, .. }] => kernel.name.clone(),
             several => counted(several.len(), "kernel"),
         }
     }
 }
 
 /// One model for each kernel, in `folder/<kernel>`, or one for all kernels, in `folder`. A single kernel's model is in `folder`.
-pub fn groups(corpus: Vec<(Kernel, Table)>, folder: &Path, together: bool) -> Vec<ModelGroup> {
+pub fn groups(corpus: Vec<KernelTable>, folder: &Path, together: bool) -> Vec<ModelGroup> {
     if together || corpus.len() == 1 {
         return vec![ModelGroup { folder: folder.into(), corpus }];
     }
-    corpus.into_iter().map(|item| ModelGroup { folder: folder.join(&item.0.name), corpus: vec![item] }).collect()
+    corpus.into_iter().map(|item| ModelGroup { folder: folder.join(&item.kernel.name), corpus: vec![item] }).collect()
 }

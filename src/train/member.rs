@@ -1,6 +1,6 @@
 //! One network's training: weights, optimizer, checkpoints.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Forward};
 use crate::checkpoint::{Checkpoint, Resumed};
 use crate::drawn::Drawn;
 use crate::examples::{Example, KernelData};
@@ -148,7 +148,7 @@ impl<'a> MemberTrainer<'a> {
         let examples: Vec<&Example> = chunk.iter().map(|i| &kernel_data.training[*i]).collect();
         let drawn = Drawn::new(&examples, kernel_data.rows, rng);
         let batch = Batch::new(&kernel_data.featurizer, &drawn.sources, kernel_data.rows, &drawn.sequences);
-        let (decoded, scores) = batch.forward(&net);
+        let Forward { decoded, scores } = batch.forward(&net);
         let mut log = decoded.log.shallow_clone();
         if *smoothing > 0.0 {
             log = &log * (1.0 - smoothing) + batch.mean_of_node(&log) * *smoothing;

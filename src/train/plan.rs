@@ -1,8 +1,8 @@
 //! What a training run learns from and towards, checked and divided before the work begins.
 
 use crate::settings::fitted;
-use crate::vocabulary;
-use seqtune_data::Table;
+use crate::vocabulary::{self, LearnedKernel};
+use seqtune_data::{KernelTable, Table};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Vocab;
@@ -29,7 +29,7 @@ pub struct Plan<'a> {
     /// The model to go on from.
     pub from: Option<&'a Model>,
     /// Kernels with their tables.
-    pub corpus: &'a [(Kernel, Table)],
+    pub corpus: &'a [KernelTable],
     /// Whether the data are what tuners chose, not sweeps.
     pub tuned: bool,
     /// Quantities that are learned.
@@ -51,8 +51,8 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// `Error::Input` where the tables hold nothing to learn from, or do not fit the model that is gone on from.
-    pub fn new(from: Option<&'a Model>, corpus: &'a [(Kernel, Table)], settings: &Settings) -> Result<Plan<'a>> {
-        let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
+    pub fn new(from: Option<&'a Model>, corpus: &'a [KernelTable], settings: &Settings) -> Result<Plan<'a>> {
+        let tuned = corpus.iter().all(|data| data.table.is_tuned());
         let objectives = objectives(corpus, tuned)?;
         from.map_or(Ok(()), |model| check_objectives(model, &objectives))?;
         let mut problems = divide(corpus, &settings.split, tuned);
@@ -64,15 +64,17 @@ impl<'a> Plan<'a> {
         if problems.iter().all(|p| p.train.is_empty()) {
             return input("no problem shape falls into the training part; give more shapes");
         }
-        let learned: Vec<(&Kernel, &Table, &[usize])> =
-            corpus.iter().zip(&problems).map(|((kernel, table), p)| (kernel, table, p.train.as_slice())).collect();
+        let pairs = corpus.iter().zip(&problems);
+        let learned: Vec<LearnedKernel> = pairs
+            .map(|(KernelTable { kernel, table }, p)| LearnedKernel { kernel, table, problems: &p.train })
+            .collect();
         let vocab = match from {
             None => vocabulary::learn(&learned),
             Some(model) => vocabulary::refined(&model.meta.vocab, &learned),
         };
         // what it learned before is not forgotten, nor that it did
         let mut hashes = from.map_or(Vec::new(), |model| model.meta.data.clone());
-        for hash in corpus.iter().flat_map(|(_, table)| &table.hashes) {
+        for hash in corpus.iter().flat_map(|data| &data.table.hashes) {
             if !from.is_some_and(|model| model.meta.data.contains(hash)) {
                 hashes.push(hash.clone());
             }
@@ -99,8 +101,8 @@ impl<'a> Plan<'a> {
 }
 
 /// What the data know the costs of.
-fn objectives(corpus: &[(Kernel, Table)], tuned: bool) -> Result<Vec<Objective>> {
-    let measured = |o: &Objective| corpus.iter().flat_map(|(_, t)| &t.tried).any(|t| t.costs(*o).len() >= 2);
+fn objectives(corpus: &[KernelTable], tuned: bool) -> Result<Vec<Objective>> {
+    let measured = |o: &Objective| corpus.iter().flat_map(|data| &data.table.tried).any(|t| t.costs(*o).len() >= 2);
     let objectives: Vec<Objective> = match tuned {
         true => vec![Objective::Time],
         false => Objective::ALL.into_iter().filter(measured).collect(),
@@ -123,8 +125,8 @@ fn check_objectives(model: &Model, objectives: &[Objective]) -> Result<()> {
 }
 
 /// By kernel, the problems to learn from, and those that choose weights: none, where they would be fewer than [`FEWEST`] of sweeps.
-pub fn divide(corpus: &[(Kernel, Table)], split: &Split, tuned: bool) -> Vec<Problems> {
-    let of = |(kernel, table): &(Kernel, Table)| {
+pub fn divide(corpus: &[KernelTable], split: &Split, tuned: bool) -> Vec<Problems> {
+    let of = |KernelTable { kernel, table }: &KernelTable| {
         let [train, validation] =
             [Part::Train, Part::Validation].map(|part| part_of(kernel, table, split, part, tuned));
         Problems { train, validation }

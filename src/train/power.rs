@@ -5,8 +5,8 @@
 //! power of what was metered, from the numbers of problem and config and from both rates.
 
 use crate::plan::divide;
-use seqtune_data::{Energy, MeasuredProblem, Outcome, Table};
-use seqtune_fit::gbdt::fit_values;
+use seqtune_data::{Energy, KernelTable, MeasuredProblem, Outcome, Table, TriedConfig};
+use seqtune_fit::gbdt::{WeightedValue, fit_values};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::Settings;
 use seqtune_predict::features::Instance;
@@ -18,21 +18,21 @@ const FEWEST: usize = 10;
 
 /// The tables, with joules for the timed configs of problems to learn from where others were metered; as they are where all or none were.
 /// Held-out problems keep what was measured.
-pub fn completed<'a>(corpus: &'a [(Kernel, Table)], settings: &Settings) -> Cow<'a, [(Kernel, Table)]> {
-    let is_metered = |tried: &MeasuredProblem| tried.results.iter().any(|(_, outcome)| outcome.joules().is_some());
+pub fn completed<'a>(corpus: &'a [KernelTable], settings: &Settings) -> Cow<'a, [KernelTable]> {
+    let is_metered = |tried: &MeasuredProblem| tried.results.iter().any(|trial| trial.outcome.joules().is_some());
     let mut completed = Cow::Borrowed(corpus);
-    if !corpus.iter().flat_map(|(_, table)| &table.tried).any(is_metered) {
+    if !corpus.iter().flat_map(|data| &data.table.tried).any(is_metered) {
         return completed;
     }
     for (at, problems) in divide(corpus, &settings.split, false).into_iter().enumerate() {
-        let (kernel, table) = &corpus[at];
+        let KernelTable { kernel, table } = &corpus[at];
         let mut learned = problems.train.iter().map(|i| &table.tried[*i]);
-        let lacks = |tried: &MeasuredProblem| tried.results.iter().any(|(_, outcome)| unmetered_us(outcome).is_some());
+        let lacks = |tried: &MeasuredProblem| tried.results.iter().any(|trial| unmetered_us(&trial.outcome).is_some());
         if learned.clone().filter(|tried| is_metered(tried)).count() < FEWEST || !learned.any(lacks) {
             continue;
         }
         let forest = learn(kernel, table, &problems.train, settings.seed);
-        let filled = &mut completed.to_mut()[at].1.tried;
+        let filled = &mut completed.to_mut()[at].table.tried;
         for i in problems.train {
             fill(kernel, &table.devices[table.tried[i].device], &mut filled[i], &forest);
         }
@@ -50,12 +50,12 @@ fn learn(kernel: &Kernel, table: &Table, problems: &[usize], seed: u64) -> Fores
     let (mut seen, mut watts, mut columns) = (Vec::new(), Vec::new(), 0);
     for tried in problems.iter().map(|i| &table.tried[*i]) {
         let row = row(kernel, &tried.problem, &table.devices[tried.device]);
-        for (config, outcome) in &tried.results {
+        for TriedConfig { config, outcome } in &tried.results {
             let (Some(us), Some(joules)) = (outcome.time_us(), outcome.joules()) else { continue };
             let known = row(config, us);
             columns = known.len();
             seen.extend(known);
-            watts.push(((1e6 * joules / us).ln() as f32, 1.0));
+            watts.push(WeightedValue { value: (1e6 * joules / us).ln() as f32, weight: 1.0 });
         }
     }
     fit_values(columns, seen, watts, seed)
@@ -71,7 +71,7 @@ fn row(kernel: &Kernel, problem: &Problem, device: &Device) -> impl Fn(&Config, 
 /// Joules for all configs of a problem that were timed alone. How far they may be off is not known.
 fn fill(kernel: &Kernel, device: &Device, tried: &mut MeasuredProblem, forest: &Forest) {
     let row = row(kernel, &tried.problem, device);
-    for (config, outcome) in &mut tried.results {
+    for TriedConfig { config, outcome } in &mut tried.results {
         if let (Some(us), Outcome::Measured(measurement)) = (unmetered_us(outcome), outcome) {
             let joules = 1e-6 * us * f64::from(forest.predict(&row(config, us))).exp();
             measurement.energy = Some(Energy { joules, half_width: f64::NAN, idle_watts: f64::NAN });

@@ -5,7 +5,7 @@ use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::Table;
+use seqtune_data::{KernelTable, Table};
 use seqtune_fit::gbdt::TreeFit;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Settings;
@@ -42,7 +42,7 @@ pub fn prepare(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Prepar
         }
     };
     add(0);
-    for ((kernel, table), problems) in plan.corpus.iter().zip(&plan.problems) {
+    for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         let featurizer = Featurizer::new(&plan.vocab, kernel)?;
         if plan.tuned {
             prepared.kernels.push(tuned_data(plan, featurizer, table, problems)?);

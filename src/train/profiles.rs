@@ -1,8 +1,8 @@
 //! Profiles of problems ([`seqtune_predict::posterior::cost_neighbours`]), fitted.
 
 use crate::plan::{Plan, SHARP};
-use seqtune_data::Table;
 use seqtune_data::learnable::centred;
+use seqtune_data::{KernelTable, Table};
 use seqtune_fit::extra_trees::{Samples, Targets, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
@@ -21,7 +21,7 @@ const TREES: usize = 200;
 /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
 pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<CostNeighbours>>> {
     // what each part of a model counts is learned for all its kernels together
-    let ([(kernel, table)], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
+    let ([KernelTable { kernel, table }], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
         return Ok(Vec::new());
     };
     let Some(combinations) = small_space_size(kernel).filter(|_| kernel.profiles) else { return Ok(Vec::new()) };
@@ -59,9 +59,9 @@ fn profiles_of(
         }
         rows.extend(row(kernel, &Instance::new(kernel, &tried.problem, &table.devices[tried.device])));
         let mut profile = vec![None; combinations];
-        let logs = centred(&costs.iter().map(|(_, cost)| *cost).collect::<Vec<f64>>());
-        for ((config, _), log) in costs.into_iter().zip(logs) {
-            profile[combination(kernel, config)] = Some(log as f32);
+        let logs = centred(&costs.iter().map(|known| known.cost).collect::<Vec<f64>>());
+        for (known, log) in costs.into_iter().zip(logs) {
+            profile[combination(kernel, known.config)] = Some(log as f32);
         }
         known.push(profile);
     }

@@ -16,6 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// A network that was trained.
+pub struct TrainedMember {
+    /// Its best weights.
+    pub weights: Weights,
+    /// Their score on the validation problems.
+    pub score: Score,
+}
+
 /// The networks of an ensemble, and what they learn from.
 pub struct EnsembleTraining<'a> {
     /// By kernel, its examples.
@@ -39,7 +47,7 @@ impl EnsembleTraining<'_> {
     ///
     /// # Errors
     /// [`Error::Failed`] where a loss is not a number, [`Error::Input`] where a checkpoint was made of other data or settings.
-    pub fn train(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<(Weights, Score)>> {
+    pub fn train(&self, progress: &mut dyn FnMut(Progress)) -> Result<Vec<TrainedMember>> {
         let cores = tch::get_num_threads().max(1) as usize;
         let together = cores.min(self.checkpoints.len());
         let queue = TrainingQueue { waiting: Mutex::new(self.begin()?), ..TrainingQueue::default() };
@@ -133,8 +141,8 @@ impl EnsembleTraining<'_> {
 #[derive(Default)]
 struct TrainingQueue<'a> {
     waiting: Mutex<VecDeque<MemberTrainer<'a>>>,
-    /// Index, weights and score of each network that is finished.
-    done: Mutex<Vec<(usize, (Weights, Score))>>,
+    /// Networks that are finished, with their indices.
+    done: Mutex<Vec<(usize, TrainedMember)>>,
     /// Whether one has failed.
     stop: AtomicBool,
 }

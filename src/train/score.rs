@@ -1,6 +1,6 @@
 //! How well a network predicts the validation problems.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Forward};
 use crate::examples::KernelData;
 use crate::network::tensors::numbers;
 use crate::network::transformer::Transformer;
@@ -40,7 +40,7 @@ pub fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
             let sources: Vec<&[f32]> = chunk.iter().map(|e| e.quantities.as_slice()).collect();
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
-            let (decoded, scores) = batch.forward(net);
+            let Forward { decoded, scores } = batch.forward(net);
             let mut log = batch.chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float);
             if kernel_data.rows == 1 {
                 share += batch.greedy_exact(&decoded.log)?;

@@ -1,6 +1,6 @@
 //! The vocabulary of a model, learned from the problems that it is trained on.
 
-use seqtune_data::Table;
+use seqtune_data::{Table, TriedConfig};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Device, Identity, Kernel, LATER_LIMIT, LIMIT_NAMES, Objective, Parameter};
 use seqtune_predict::features::featurizer::set;
@@ -10,8 +10,16 @@ use seqtune_predict::features::{
 };
 use std::collections::HashMap;
 
-/// Kernels with their tables, and the problems of these that are learned from.
-type Corpus<'a> = [(&'a Kernel, &'a Table, &'a [usize])];
+/// A kernel with the problems that are learned from.
+#[derive(Clone, Copy)]
+pub struct LearnedKernel<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Its data.
+    pub table: &'a Table,
+    /// Indices of the problems.
+    pub problems: &'a [usize],
+}
 
 /// The kernel as the devices of its data compile it: with the whole source where one does.
 fn identity_of<'a>(kernel: &'a Kernel, table: &Table) -> &'a Identity {
@@ -19,9 +27,9 @@ fn identity_of<'a>(kernel: &'a Kernel, table: &Table) -> &'a Identity {
 }
 
 /// The vocabulary of a model that goes on with more data: the same, of the spaces of these data.
-pub fn refined(vocab: &Vocab, corpus: &Corpus) -> Vocab {
+pub fn refined(vocab: &Vocab, corpus: &[LearnedKernel]) -> Vocab {
     let mut vocab = vocab.clone();
-    for (kernel, table, _) in corpus {
+    for LearnedKernel { kernel, table, .. } in corpus {
         let identity = identity_of(kernel, table);
         if identity.digest() != kernel.space_hash() {
             for of in vocab.kernels.iter_mut().filter(|k| k.kernel == kernel.name) {
@@ -33,7 +41,7 @@ pub fn refined(vocab: &Vocab, corpus: &Corpus) -> Vocab {
 }
 
 /// Learns the vocabulary of kernels from problems of their tables.
-pub fn learn(corpus: &Corpus) -> Vocab {
+pub fn learn(corpus: &[LearnedKernel]) -> Vocab {
     let mut vocab = Vocab {
         kernels: Vec::new(),
         source: Vec::new(),
@@ -43,7 +51,7 @@ pub fn learn(corpus: &Corpus) -> Vocab {
         efficiency: None,
     };
     let (mut groups, mut seen) = (Groups::default(), Seen::default());
-    for (kernel, table, train) in corpus {
+    for LearnedKernel { kernel, table, problems: train } in corpus {
         groups.add_kernel(kernel);
         let late = seen.add_problems(kernel, table, train);
         let parameters = kernel.parameters.iter().map(|p| parameter(&mut vocab, p)).collect();
@@ -145,7 +153,7 @@ impl Seen {
             for (feature, code) in kernel.features.iter().zip(&instance.codes).filter(|(f, _)| !is_late(f)) {
                 self.add(&feature.name, code.eval(&instance.env));
             }
-            for (config, outcome) in &tried.results {
+            for TriedConfig { config, outcome } in &tried.results {
                 let mut env = instance.env.clone();
                 set(&mut env, kernel, &config.0);
                 for (i, code) in instance.codes.iter().enumerate().filter(|(i, _)| is_late(&kernel.features[*i])) {

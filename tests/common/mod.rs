@@ -7,7 +7,7 @@ mod drawn;
 pub use drawn::{drawn, seed};
 
 use seqtune_data::recipe::Provenance;
-use seqtune_data::{Dataset, FORMAT, Header, Measurement, Outcome, Record, Table};
+use seqtune_data::{Dataset, FORMAT, Header, Measurement, NamedDataset, Outcome, Record, Table};
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -342,5 +342,5 @@ pub fn toy_sizes() -> impl Iterator<Item = u64> {
 }
 
 pub fn toy_table(kernel: &Kernel) -> Table {
-    Table::new(kernel, &[("toy".into(), toy_dataset(kernel, toy_sizes()))]).unwrap()
+    Table::new(kernel, &[NamedDataset::new("toy", toy_dataset(kernel, toy_sizes()))]).unwrap()
 }

@@ -3,7 +3,9 @@
 use crate::common::{toy, toy_dataset};
 use seqtune_data::packed;
 use seqtune_data::recipe::Provenance;
-use seqtune_data::{Dataset, Header, InvalidityKind, Journal, Measurement, Outcome, Record, Resources, Table};
+use seqtune_data::{
+    Dataset, Header, InvalidityKind, Journal, Measurement, NamedDataset, Outcome, Record, Resources, Table,
+};
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Device, Kernel};
 use seqtune_predict::Model;
@@ -202,7 +204,7 @@ fn a_journal_that_ends_is_free_although_a_forked_process_has_it_open() {
 #[test]
 fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_record() {
     let kernel = toy();
-    let named = |d: Dataset| [("data.sqt".to_string(), d)];
+    let named = |d: Dataset| [NamedDataset::new("data.sqt", d)];
     let mut dataset = sample();
     dataset.header.kernel = "gemm".into();
     let e = Table::new(&kernel, &named(dataset)).unwrap_err().to_string();
@@ -234,11 +236,12 @@ fn data_of_cuda_and_hip_are_of_what_these_compile_of_a_source() {
     assert!(is_known(&cuda.space) && is_known(&opencl.space) && !is_known("0"));
     let read = |header: &Header, space: &str| {
         let header = Header { space: space.into(), identity: None, ..header.clone() };
-        Table::new(&kernel, &[("data.sqt".into(), Dataset { header, records: Vec::new() })])
+        Table::new(&kernel, &[NamedDataset::new("data.sqt", Dataset { header, records: Vec::new() })])
     };
     assert!(read(&cuda, &cuda.space).is_ok() && read(&opencl, &opencl.space).is_ok());
     assert!(read(&cuda, &opencl.space).is_err() && read(&opencl, &cuda.space).is_err());
-    let both = [&cuda, &opencl].map(|h| ("data.sqt".to_string(), Dataset { header: h.clone(), records: Vec::new() }));
+    let both =
+        [&cuda, &opencl].map(|h| NamedDataset::new("data.sqt", Dataset { header: h.clone(), records: Vec::new() }));
     let refused = Table::new(&kernel, &both).unwrap_err().to_string();
     assert!(refused.contains("these compile different programs of kernel gemm"), "{refused}");
     // where a source says nothing to them alone, there is one space
@@ -260,16 +263,16 @@ fn the_split_is_by_shape_and_the_same_everywhere() {
 #[test]
 fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
     let kernel = toy();
-    let table = Table::new(&kernel, &[("d".into(), sample())]).unwrap();
+    let table = Table::new(&kernel, &[NamedDataset::new("d", sample())]).unwrap();
     let tried = &table.tried[0];
     let times = tried.costs(Objective::Time);
     assert_eq!(times.len(), tried.results.len() - 1, "a failed config has no cost");
-    assert!(times.is_sorted_by(|a, b| a.1 <= b.1));
+    assert!(times.is_sorted_by(|a, b| a.cost <= b.cost));
     assert!(tried.costs(Objective::Energy).is_empty(), "no energy was measured");
     let _ = Record {
         problem: "".into(),
         config: "".into(),
-        outcome: tried.results[0].1.clone(),
+        outcome: tried.results[0].outcome.clone(),
         observed: Default::default(),
     };
 }

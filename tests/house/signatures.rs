@@ -120,6 +120,16 @@ fn functions(code: &str) -> Vec<Function> {
     found
 }
 
+/// Names that a text gives to types which hold a tuple.
+fn aliases(code: &str) -> Vec<String> {
+    let declared = code.match_indices("type ").filter(|(at, _)| !code[..*at].ends_with(is_word));
+    let holder = |(at, word): (usize, &str)| {
+        let (name, target) = code[at + word.len()..].split(';').next()?.split_once('=')?;
+        holds_tuple(target).then(|| name.trim().chars().take_while(|c| is_word(*c)).collect())
+    };
+    declared.filter_map(holder).collect()
+}
+
 /// Whether a list of types or patterns holds a tuple: parentheses with a comma, which are no list of a function's parameters.
 fn holds_tuple(types: &str) -> bool {
     let mut left = types;
@@ -150,17 +160,22 @@ fn has_comma(inner: &str) -> bool {
     false
 }
 
-/// `file function` of those whose signature has a tuple in a part of it.
-fn with_tuples(part: impl Fn(&Function) -> bool) -> BTreeSet<String> {
+/// `file name` of what is found in the code of each file.
+fn found_in_files(names: impl Fn(&str) -> Vec<String>) -> BTreeSet<String> {
     let mut files = Vec::new();
     PACKAGES.iter().for_each(|package| sources(&Path::new("src").join(package), &mut files));
     let mut found = BTreeSet::new();
     for file in files {
         let place = file.strip_prefix("src").unwrap().display().to_string();
         let code = code(&std::fs::read_to_string(&file).unwrap());
-        found.extend(functions(&code).iter().filter(|f| part(f)).map(|f| format!("{place} {}", f.name)));
+        found.extend(names(&code).iter().map(|name| format!("{place} {name}")));
     }
     found
+}
+
+/// `file function` of those whose signature has a tuple in a part of it.
+fn with_tuples(part: impl Fn(&Function) -> bool) -> BTreeSet<String> {
+    found_in_files(|code| functions(code).into_iter().filter(|f| part(f)).map(|f| f.name).collect())
 }
 
 fn check(found: BTreeSet<String>, list: &str, rule: &str) {
@@ -178,9 +193,14 @@ fn no_function_takes_a_tuple_but_those_of_a_list_that_only_shrinks() {
 }
 
 #[test]
-fn no_public_function_returns_a_tuple_but_those_of_a_list_that_only_shrinks() {
+fn no_public_function_returns_a_tuple() {
     let found = with_tuples(|function| function.is_public && holds_tuple(&function.result));
-    check(found, include_str!("tuple_results.txt"), "results have names");
+    check(found, "", "results have names");
+}
+
+#[test]
+fn no_type_names_a_tuple_but_those_of_a_list_that_only_shrinks() {
+    check(found_in_files(aliases), include_str!("tuple_aliases.txt"), "parts have names");
 }
 
 #[test]
@@ -192,6 +212,9 @@ fn planted_tuples_are_found_and_calls_and_groups_are_none() {
         // fn d(x: (u8, u8))
         pub(crate) fn e((a, b): (&A, &B)) -> &(dyn Any + Send) {}
         pub fn f(c: char) -> Result<(Vec<'_, u8>, u8)> where u8: From<u8> { match c { '"' => 1, '\'' => 2 } }
+        type H<'a> = [(&'a u8, u8)];
+        pub type I = dyn Fn(u8, u8) -> u8;
+        impl Iterator for A { type Item = (); }
         pub fn g<'a>(it: impl Iterator<Item = (&'a u8, u8)>) -> ((), [(); 2]) {}
     "#;
     let found = functions(&code(planted));
@@ -202,6 +225,7 @@ fn planted_tuples_are_found_and_calls_and_groups_are_none() {
     assert_eq!(names(&|f| holds_tuple(&f.parameters)), "abeg");
     assert_eq!(names(&|f| holds_tuple(&f.result)), "cfg");
     assert_eq!(names(&|f| f.is_public), "afg");
+    assert_eq!(aliases(&code(planted)), ["H"]);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::common::{run, write};
 use seqtune_data::recipe::Provenance;
 use seqtune_data::version::carry_over;
-use seqtune_data::{Dataset, Header, Invalidity, InvalidityKind, Journal, Measurement, Outcome, Record, Table};
+use seqtune_data::{
+    Dataset, Header, Invalidity, InvalidityKind, Journal, Measurement, NamedDataset, Outcome, Record, Table,
+};
 use seqtune_kernel::{Device, Kernel, ruled_out};
 use seqtune_predict::Model;
 use seqtune_predict::features::Featurizer;
@@ -93,7 +95,7 @@ fn dataset(kernel: &Kernel) -> Dataset {
 }
 
 fn read(kernel: &Kernel, dataset: &Dataset) -> Result<Table, String> {
-    Table::new(kernel, &[("old.jsonl".into(), dataset.clone())]).map_err(|e| e.to_string())
+    Table::new(kernel, &[NamedDataset::new("old.jsonl", dataset.clone())]).map_err(|e| e.to_string())
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn a_sweep_goes_on_after_a_comment_changed_and_not_after_a_constraint() {
     assert_eq!(Journal::open(&path, header(&before)).unwrap().dataset.records.len(), 8);
     assert!(Journal::open(&path, header(&commented)).is_err());
     // and old and new journals merge
-    let both = [("a".to_string(), old), ("b".to_string(), Dataset { records: Vec::new(), ..data })];
+    let both = [NamedDataset::new("a", old), NamedDataset::new("b", Dataset { records: Vec::new(), ..data })];
     assert_eq!(seqtune_data::merge::merge(&both).unwrap().dataset.records.len(), 8);
 }
 

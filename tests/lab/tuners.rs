@@ -3,7 +3,7 @@
 use crate::common::{run_laboratory as run, toy, toy_dataset, write, write_toy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::Table;
+use seqtune_data::{NamedDataset, Table};
 use seqtune_lab::tuners::lab::{Lab, Prices};
 
 /// A sweep of 14 sizes of the toy kernel, and the kernel's folder.
@@ -39,7 +39,7 @@ fn orders_without_end_or_of_a_pipe_that_nobody_writes_are_refused_in_time() {
 fn a_laboratory_takes_its_price_once_and_measures_nothing_that_it_cannot_pay() {
     let kernel = toy();
     let dataset = toy_dataset(&kernel, [64, 128].into_iter());
-    let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
+    let table = Table::new(&kernel, &[NamedDataset::new("toy", dataset)]).unwrap();
     let (first, device) = (&table.tried[0], &table.devices[0]);
     let prices = Prices { compile: 1.0, each: 0.25 };
     let rng = ChaCha8Rng::seed_from_u64(1);

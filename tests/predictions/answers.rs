@@ -1,9 +1,10 @@
 //! What an answer states: the same probability whatever found a config, what was shown of the model, and marks on what is less sure than that.
 
 use crate::common::run;
-use seqtune_data::{Dataset, MeasuredProblem, Table};
+use seqtune_data::{Dataset, KernelTable, MeasuredProblem, NamedDataset, Table};
 use seqtune_eval::shown::record;
 use seqtune_kernel::{Config, Kernel, Objective};
+use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::model::Part;
 use seqtune_predict::{Candidate, MeasuredConfig, Model, Predictor, Quality, Query};
 use serde_json::Value;
@@ -18,7 +19,8 @@ fn model(folder: &str, kernel: &str, quality: Quality) -> (Kernel, Model) {
 }
 
 fn table(kernel: &Kernel, files: &[&str]) -> Table {
-    let read = |file: &&str| (file.to_string(), Dataset::load(&Path::new("datasets").join(file)).unwrap());
+    let load = |file: &str| Dataset::load(&Path::new("datasets").join(file)).unwrap();
+    let read = |file: &&str| NamedDataset::new(*file, load(file));
     Table::new(kernel, &files.iter().map(read).collect::<Vec<_>>()).unwrap()
 }
 
@@ -95,7 +97,7 @@ fn what_a_shipped_model_says_was_shown_is_what_its_data_show_and_a_tenth_of_thes
         let (kernel, mut model) = model(folder, name, Quality::Best);
         let table = table(&kernel, files);
         let stored = model.meta.held_out.clone();
-        let again = record(&mut model, &[(kernel.clone(), table.clone())], 2).unwrap();
+        let again = record(&mut model, &[KernelTable::new(kernel.clone(), table.clone())], 2).unwrap();
         assert_eq!(again.len(), stored.len(), "{folder}: scripts/figures/shown.sh records it");
         for (a, b) in again.iter().zip(&stored) {
             assert_eq!((a.problems, a.held_out, &a.data), (b.problems, b.held_out, &b.data), "{folder}");
@@ -158,16 +160,16 @@ fn the_best_measured_config_is_among_the_rows_whatever_is_guessed_to_beat_it() {
         // the slower half was measured
         let costs = tried.costs(Objective::Time);
         let slower = &costs[costs.len() / 2..];
-        let known = |(config, us): &(&Config, f64)| MeasuredConfig {
-            config: (*config).clone(),
-            time_us: Some(*us),
+        let known = |known: &KnownCost| MeasuredConfig {
+            config: known.config.clone(),
+            time_us: Some(known.cost),
             joules: None,
         };
         let known: Vec<MeasuredConfig> = slower.iter().map(known).collect();
         let query = Query::new(&table.devices[tried.device]);
         let found = predictor.predict_measured(&tried.problem, &query, &known).unwrap().candidates;
-        let best = found.iter().find(|c| c.config == *slower[0].0).expect("the best measured one");
-        assert!(best.measured && (best.time_us.unwrap() / slower[0].1 - 1.0).abs() < 1e-9);
+        let best = found.iter().find(|c| c.config == *slower[0].config).expect("the best measured one");
+        assert!(best.measured && (best.time_us.unwrap() / slower[0].cost - 1.0).abs() < 1e-9);
         assert!(found.len() <= 2 && found.iter().filter(|c| c.measured).count() == 1);
         beyond_what_was_asked_for += found.len() - 1;
     }

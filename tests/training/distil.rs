@@ -3,14 +3,14 @@
 use crate::common::{toy, toy_dataset, toy_sizes, toy_table as table};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::{Outcome, Table, Tuned};
+use seqtune_data::{KernelTable, NamedDataset, Outcome, Table, TriedConfig, Tuned};
 use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::network::weights::member;
 use seqtune_predict::{Error, Hparams, Model, Predictor, Quality, Query};
 use seqtune_train::distil::batch::Batch;
 use seqtune_train::distil::chain::Chain;
-use seqtune_train::distil::lesson::{Lesson, Wanted};
+use seqtune_train::distil::lesson::{ConfigShare, Lesson, Wanted};
 use seqtune_train::distil::network::Student;
 use seqtune_train::distil::teacher::Teacher;
 use seqtune_train::distil::whole::Whole;
@@ -20,8 +20,8 @@ use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 use std::sync::Arc;
 
-fn whole(kernel: &Kernel, folder: &Path) -> (Model, [(Kernel, Table); 1]) {
-    let corpus = [(kernel.clone(), table(kernel))];
+fn whole(kernel: &Kernel, folder: &Path) -> (Model, [KernelTable; 1]) {
+    let corpus = [KernelTable::new(kernel.clone(), table(kernel))];
     let settings = crate::support::small_settings(8);
     (train(&corpus, &settings, folder, Existing::Keep, &mut |_| {}).unwrap(), corpus)
 }
@@ -129,7 +129,9 @@ fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_
     let tuned = found[3].config.clone();
     let wanted = || Wanted { config: tuned.clone(), target: 1.0, costs: [f32::NAN; 2] };
     for share in [0.0, 0.3, 1.0] {
-        let lesson = Lesson::of_prefixes(&featurizer, &instance, &asked, wanted(), Some((&tuned, share))).unwrap();
+        let lesson =
+            Lesson::of_prefixes(&featurizer, &instance, &asked, wanted(), Some(ConfigShare { config: &tuned, share }))
+                .unwrap();
         // all of the target takes the first choice, and what is on the tuned config's way takes its own
         let first = lesson.prefixes.iter().position(Vec::is_empty).unwrap();
         assert!((lesson.shares[first].iter().sum::<f32>() - 1.0).abs() < 1e-4);
@@ -147,19 +149,18 @@ fn trees_say_what_is_tuned_to_after_a_prefix_and_lessons_take_it_in() {
     // the fastest config of each problem as a tuner's choice
     let mut table = table(&kernel);
     for tried in &mut table.tried {
-        let best = tried.costs(Objective::Time)[0].0.clone();
-        tried.results = vec![(best, Outcome::Tuned(Tuned { time_us: None }))];
+        let best = tried.costs(Objective::Time)[0].config.clone();
+        tried.results = vec![TriedConfig { config: best, outcome: Outcome::Tuned(Tuned { time_us: None }) }];
     }
     let (held, train): (Vec<usize>, Vec<usize>) = (0..table.tried.len()).partition(|i| i % 4 == 0);
     let chain = Chain::fit(featurizer, &table, &train, &held, 1).unwrap();
     let mut right = 0;
     for i in &held {
-        let (problem, tuned) = (&table.tried[*i].problem, &table.tried[*i].results[0].0);
+        let (problem, tuned) = (&table.tried[*i].problem, &table.tried[*i].results[0].config);
         let instance = Instance::new(&kernel, problem, &table.devices[0]);
         let legal: Vec<_> = instance.space.completions(&[]).unwrap().iter().collect();
-        let log = chain
-            .log(featurizer, (&instance, &featurizer.quantities(&instance, Objective::Time)), &[], &legal)
-            .unwrap();
+        let log =
+            chain.log(featurizer, &instance, &featurizer.quantities(&instance, Objective::Time), &[], &legal).unwrap();
         assert!((log.iter().map(|l| l.exp()).sum::<f64>() - 1.0).abs() < 1e-6, "{log:?}");
         let best = (0..legal.len()).max_by(|a, b| log[*a].total_cmp(&log[*b])).unwrap();
         right += (legal[best] == tuned.0[0]) as usize;
@@ -186,9 +187,18 @@ fn other_data_than_the_models_and_a_distilled_model_are_refused() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let (model, corpus) = whole(&kernel, folder.path());
-    let [(kernel, mut other)] = corpus.clone();
+    let [KernelTable { kernel, table: mut other }] = corpus.clone();
     other.hashes = vec!["0123456789abcdef".into()];
-    let refused = distil(&model, None, &[(kernel, other)], &options(1), folder.path(), &mut |_| {}).err().unwrap();
+    let refused = distil(
+        &model,
+        None,
+        &[seqtune_data::KernelTable { kernel, table: other }],
+        &options(1),
+        folder.path(),
+        &mut |_| {},
+    )
+    .err()
+    .unwrap();
     assert!(
         matches!(refused, Error::Mismatch(_)) && refused.to_string().contains("other datasets")
             || refused.to_string().contains("which these are not"),
@@ -204,7 +214,7 @@ fn what_was_measured_makes_a_list_of_its_own_beside_what_the_model_finds() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let (model, corpus) = whole(&kernel, folder.path());
-    let (whole, table) = (&Whole::new(&kernel, &model, None).unwrap(), &corpus[0].1);
+    let (whole, table) = (&Whole::new(&kernel, &model, None).unwrap(), &corpus[0].table);
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
     let (indices, objective, tau, measured, most) = (&[0, 1, 2][..], Objective::Time, 0.05, 0.5, 10);
     let teacher = Teacher { whole, featurizer, table, indices, objective, tau, measured, most, chain: None };
@@ -227,14 +237,14 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
     let folder = tempfile::tempdir().unwrap();
     let mut few = toy_dataset(&kernel, toy_sizes());
     few.header.device = Device::described("MI50").unwrap();
-    let sets = [("toy".into(), toy_dataset(&kernel, toy_sizes())), ("few".into(), few)];
-    let corpus = |sets| [(kernel.clone(), Table::new(&kernel, sets).unwrap())];
+    let sets = [NamedDataset::new("toy", toy_dataset(&kernel, toy_sizes())), NamedDataset::new("few", few)];
+    let corpus = |sets| [KernelTable::new(kernel.clone(), Table::new(&kernel, sets).unwrap())];
     let (both, few) = (corpus(&sets), corpus(&sets[1..]));
     let (settings, at) = (crate::support::small_settings(4), |name| folder.path().join(name));
     let model = train(&both, &settings, &at("model"), Existing::Keep, &mut |_| {}).unwrap();
     let refined = refine(&model, &few, &settings, &at("refined"), Existing::Keep, &mut |_| {}).unwrap();
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
-    let table = &both[0].1;
+    let table = &both[0].table;
     let first = table.tried.iter().position(|tried| table.devices[tried.device].name == "MI50").unwrap();
     let indices = [0, 1, 2, first, first + 1, first + 2];
     let tried: Vec<_> = table.tried.iter().collect();

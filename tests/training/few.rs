@@ -2,7 +2,7 @@
 
 use crate::common::{run, toy, toy_dataset, write_toy};
 use crate::support::small_settings;
-use seqtune_data::{MeasuredProblem, Table};
+use seqtune_data::{MeasuredProblem, NamedDataset, Table};
 use seqtune_predict::Objective;
 use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
 use seqtune_train::few::{leave_out, parts, place};
@@ -17,7 +17,7 @@ fn sizes(count: u64) -> impl Iterator<Item = u64> {
 fn table(count: u64) -> Table {
     let kernel = toy();
     let dataset = toy_dataset(&kernel, sizes(count));
-    Table::new(&kernel, &[("toy.sqt".into(), dataset)]).unwrap()
+    Table::new(&kernel, &[NamedDataset::new("toy.sqt", dataset)]).unwrap()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn parts_are_of_whole_shapes_as_equal_as_can_be_and_none_learns_what_it_is_asked
     let shapes =
         |of: &[&MeasuredProblem]| -> BTreeSet<String> { of.iter().map(|t| kernel.shape(&t.problem)).collect() };
     for folds in [2, 5, 12, 100] {
-        let parts = parts(&kernel, &problems, (1, folds));
+        let parts = parts(&kernel, &problems, 1, folds);
         assert_eq!(parts.len(), folds.min(12));
         let asked: Vec<usize> = parts.iter().map(|part| part.tests.len()).collect();
         assert_eq!(asked.iter().sum::<usize>(), 12, "each once");

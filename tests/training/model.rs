@@ -2,7 +2,7 @@
 
 use crate::common::{toy, toy_dataset, toy_table as table, toy_with_profiles};
 use crate::support::small_settings as settings;
-use seqtune_data::{Energy, Outcome, Table};
+use seqtune_data::{Energy, KernelTable, NamedDataset, Outcome, Table};
 use seqtune_eval::method::Method;
 use seqtune_eval::replay;
 use seqtune_kernel::Objective;
@@ -19,8 +19,12 @@ fn ask(objective: Objective) -> replay::Options<'static> {
     replay::Options { objective, whole: false, trees: None }
 }
 
+fn corpus(kernel: &Kernel) -> [KernelTable; 1] {
+    [KernelTable::new(kernel.clone(), table(kernel))]
+}
+
 fn fit(kernel: &Kernel, epochs: usize, folder: &Path) -> Model {
-    train(&[(kernel.clone(), table(kernel))], &settings(epochs), folder, Existing::Keep, &mut |_| {}).unwrap()
+    train(&corpus(kernel), &settings(epochs), folder, Existing::Keep, &mut |_| {}).unwrap()
 }
 
 #[test]
@@ -139,14 +143,14 @@ fn interrupted_training_goes_on_to_the_same_weights() {
     let expected = fit(&kernel, 6, whole.path());
     let interrupted = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, parts.path(), Existing::Keep, &mut |p| {
+        let _ = train(&corpus(&kernel), &settings, parts.path(), Existing::Keep, &mut |p| {
             assert!(!matches!(p, Progress::Epoch(e) if e.epoch >= 3), "interrupted")
         });
     });
     assert!(interrupted.is_err());
     assert!(parts.path().join("checkpoint-0.safetensors").exists());
     let mut first = None;
-    let resumed = train(&[(kernel.clone(), table(&kernel))], &settings(6), parts.path(), Existing::Keep, &mut |p| {
+    let resumed = train(&corpus(&kernel), &settings(6), parts.path(), Existing::Keep, &mut |p| {
         if let Progress::Epoch(e) = p {
             first.get_or_insert(e.epoch);
         }
@@ -166,7 +170,7 @@ fn networks_that_take_turns_on_two_cores_are_those_of_one() {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { members: 3, ..settings(4) };
         tch::set_num_threads(cores);
-        train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), Existing::Keep, &mut |_| {}).unwrap()
+        train(&corpus(&kernel), &settings, folder.path(), Existing::Keep, &mut |_| {}).unwrap()
     };
     let (one, two) = (fit(1), fit(2));
     assert_eq!(one.meta.scores, two.meta.scores);
@@ -181,14 +185,12 @@ fn a_checkpoint_of_other_settings_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let _ = std::panic::catch_unwind(|| {
         let settings = Settings { checkpoint: 0, ..settings(6) };
-        let _ = train(&[(kernel.clone(), table(&kernel))], &settings, folder.path(), Existing::Keep, &mut |p| {
+        let _ = train(&corpus(&kernel), &settings, folder.path(), Existing::Keep, &mut |p| {
             assert!(!matches!(p, Progress::Epoch(_)), "interrupted")
         });
     });
-    let error = train(&[(kernel.clone(), table(&kernel))], &settings(7), folder.path(), Existing::Keep, &mut |_| {})
-        .err()
-        .unwrap()
-        .to_string();
+    let error =
+        train(&corpus(&kernel), &settings(7), folder.path(), Existing::Keep, &mut |_| {}).err().unwrap().to_string();
     assert!(error.contains("was made with other data or settings; delete it to begin anew"), "{error}");
 }
 
@@ -230,13 +232,13 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
             m.energy = Some(Energy { joules, half_width: 0.0, idle_watts: 50.0 });
         }
     }
-    let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
-    let tables = [(kernel.clone(), table)];
+    let table = Table::new(&kernel, &[NamedDataset::new("toy", dataset)]).unwrap();
+    let tables = [KernelTable::new(kernel.clone(), table)];
     let model = train(&tables, &settings(40), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
     assert_eq!(model.meta.objectives, Objective::ALL);
     let mut chosen = Vec::new();
     for objective in Objective::ALL {
-        let report = seqtune_eval::evaluate(&kernel, &model, &tables[0].1, ask(objective), &mut |_| {}).unwrap();
+        let report = seqtune_eval::evaluate(&kernel, &model, &tables[0].table, ask(objective), &mut |_| {}).unwrap();
         let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
         assert!(row(Method::Predict).mean > 0.9, "{objective:?}\n{}", report.table());
         let predictor = Predictor::new(&kernel, &model).unwrap();
@@ -341,7 +343,7 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
         let mut few = table(&kernel);
         few.tried.truncate(most);
         let folder = tempfile::tempdir().unwrap();
-        let corpus = [(kernel.clone(), few)];
+        let corpus = [KernelTable::new(kernel.clone(), few)];
         let model = train(&corpus, &settings(2), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
         let device = Device::described("A100").unwrap();
         let predictor = Predictor::new(&kernel, &model).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
 use crate::support::small_settings;
-use seqtune_data::{Dataset, Energy, Outcome, Table};
+use seqtune_data::{Dataset, Energy, KernelTable, NamedDataset, Outcome, Table, TriedConfig};
 use seqtune_eval::method::Method;
 use seqtune_eval::regrets::Row;
 use seqtune_kernel::Objective;
@@ -20,7 +20,8 @@ fn settings(epochs: usize) -> Settings {
 }
 
 fn fit(kernel: &Kernel, folder: &Path) -> Model {
-    train(&[(kernel.clone(), table(kernel))], &settings(15), folder, Existing::Keep, &mut |_| {}).unwrap()
+    train(&[KernelTable::new(kernel.clone(), table(kernel))], &settings(15), folder, Existing::Keep, &mut |_| {})
+        .unwrap()
 }
 
 #[test]
@@ -29,7 +30,9 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
     let folder = tempfile::tempdir().unwrap();
     // one network: several are averaged otherwise where configs are compared
     let one = Settings { members: 1, ..settings(15) };
-    let model = train(&[(kernel.clone(), table(&kernel))], &one, folder.path(), Existing::Keep, &mut |_| {}).unwrap();
+    let model =
+        train(&[KernelTable::new(kernel.clone(), table(&kernel))], &one, folder.path(), Existing::Keep, &mut |_| {})
+            .unwrap();
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let device = Device::described("A100").unwrap();
     for size in [1, 3, 100, 4_096] {
@@ -91,29 +94,32 @@ fn what_was_measured_since_is_learned_without_forgetting() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     // learned on small sizes, refined with large ones
-    let of = |sizes: Vec<u64>| Table::new(&kernel, &[("toy".into(), toy_dataset(&kernel, sizes.into_iter()))]).unwrap();
+    let of = |sizes: Vec<u64>| {
+        Table::new(&kernel, &[NamedDataset::new("toy", toy_dataset(&kernel, sizes.into_iter()))]).unwrap()
+    };
     let (small, all) = (of(sizes().filter(|m| *m < 64).collect()), of(sizes().collect()));
     let whole =
         |epochs| Settings { split: Split { seed: 1, test: 0.0, validation: 0.2, from: 0.0 }, ..settings(epochs) };
-    let first = train(&[(kernel.clone(), small)], &whole(25), &place("a"), Existing::Keep, &mut |_| {}).unwrap();
-    let corpus = [(kernel.clone(), all)];
+    let first = train(&[KernelTable::new(kernel.clone(), small)], &whole(25), &place("a"), Existing::Keep, &mut |_| {})
+        .unwrap();
+    let corpus = [KernelTable::new(kernel.clone(), all)];
     let second = refine(&first, &corpus, &whole(10), &place("b"), Existing::Keep, &mut |_| {}).unwrap();
     assert_eq!(second.meta.vocab, first.meta.vocab);
     assert_eq!(second.meta.parent, Some(first.training_digest()));
     let lost = |model: &Model, large: bool| {
         let predictor = Predictor::new(&kernel, model).unwrap();
         let (mut sum, mut count) = (0.0, 0.0);
-        for tried in &corpus[0].1.tried {
+        for tried in &corpus[0].table.tried {
             if (tried.problem.values[0] >= 256.0) == large {
                 let costs = tried.costs(Objective::Time);
-                let configs: Vec<Config> = costs.iter().map(|(c, _)| (*c).clone()).collect();
-                let device = &corpus[0].1.devices[0];
+                let configs = tried.configs(Objective::Time);
+                let device = &corpus[0].table.devices[0];
                 let found = predictor
                     .predict_among(&tried.problem, &Query { width: 20, ..Query::new(device) }, &configs)
                     .unwrap()
                     .candidates;
-                let cost = costs.iter().find(|(c, _)| **c == found[0].config).unwrap().1;
-                sum += 1.0 - costs[0].1 / cost;
+                let cost = costs.iter().find(|known| *known.config == found[0].config).unwrap().cost;
+                sum += 1.0 - costs[0].cost / cost;
                 count += 1.0;
             }
         }
@@ -130,7 +136,7 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     let on = |name: &str| {
         let mut dataset = toy_dataset(&kernel, sizes());
         dataset.header.device = Device::described(name).unwrap();
-        (name.to_string(), dataset)
+        NamedDataset::new(name, dataset)
     };
     let settings = settings(15);
     let ask = Options {
@@ -251,15 +257,21 @@ fn joules_of_timed_configs_follow_from_the_power_of_metered_ones() {
     }
     let few: Vec<_> = whole.records.iter().filter(|r| r.problem.ends_with("00")).cloned().collect();
     let few = Dataset { header: whole.header.clone(), records: few };
-    let corpus =
-        |dataset: &Dataset| vec![(kernel.clone(), Table::new(&kernel, &[("toy".into(), dataset.clone())]).unwrap())];
+    let corpus = |dataset: &Dataset| {
+        vec![KernelTable::new(
+            kernel.clone(),
+            Table::new(&kernel, &[NamedDataset::new("toy", dataset.clone())]).unwrap(),
+        )]
+    };
     let (before, settings) = (corpus(&whole), settings(1));
     let after = completed(&before, &settings);
     let (mut filled, mut left, mut off) = (0, 0, 0.0);
-    for (old, new) in before[0].1.tried.iter().zip(&after[0].1.tried) {
+    for (old, new) in before[0].table.tried.iter().zip(&after[0].table.tried) {
         let shape = kernel.shape(&new.problem);
         let is_learned = settings.split.part(&shape) == seqtune_predict::model::Part::Train;
-        for ((config, was), (_, is)) in old.results.iter().zip(&new.results) {
+        for (TriedConfig { config, outcome: was }, TriedConfig { outcome: is, .. }) in
+            old.results.iter().zip(&new.results)
+        {
             match (was.joules(), is.joules()) {
                 (None, Some(joules)) => {
                     let width = kernel.value(config, "width").unwrap() as f64;

@@ -1,7 +1,7 @@
 //! Models of what tuners chose: trained on imported databases, judged, exported, stopped and continued.
 
 use crate::common::{run, run_laboratory, write};
-use seqtune_data::{Dataset, Outcome, Table, Tuned};
+use seqtune_data::{Dataset, KernelTable, NamedDataset, Outcome, Table, Tuned};
 use seqtune_kernel::Kernel;
 use seqtune_predict::{Hparams, Model, Settings};
 use seqtune_train::{Existing, Progress, train};
@@ -185,7 +185,7 @@ fn interrupted_training_goes_on_where_no_time_is_known_and_without_validation_pr
     import_three_solvers(folder.path());
     let kernel = Kernel::open("ConvAsm1x1U").unwrap();
     let dataset = Dataset::load(&folder.path().join("data/MI50-ConvAsm1x1U.sqt")).unwrap();
-    let table = Table::new(&kernel, &[("here".into(), dataset)]).unwrap();
+    let table = Table::new(&kernel, &[NamedDataset::new("here", dataset)]).unwrap();
     let mut settings = Settings {
         hparams: Hparams { width: 16, feed_forward: 32, ..Hparams::default() },
         members: 1,
@@ -194,7 +194,7 @@ fn interrupted_training_goes_on_where_no_time_is_known_and_without_validation_pr
         ..Settings::tuned()
     };
     settings.split.validation = 0.0;
-    let corpus = [(kernel, table)];
+    let corpus = [KernelTable { kernel, table }];
     let path = folder.path().join("model");
     let interrupted = std::panic::catch_unwind(|| {
         train(&corpus, &settings, &path, Existing::Keep, &mut |p| {
@@ -250,7 +250,7 @@ fn problems_with_a_single_legal_config_are_learned_one_by_one_too() {
     let mut seen = std::collections::HashSet::new();
     dataset.records.retain(|record| seen.insert(record.problem.clone()));
     dataset.records.iter_mut().for_each(|record| record.outcome = Outcome::Tuned(Tuned { time_us: None }));
-    let table = Table::new(&kernel, &[("toy".into(), dataset)]).unwrap();
+    let table = Table::new(&kernel, &[NamedDataset::new("toy", dataset)]).unwrap();
     let mut settings = Settings {
         hparams: Hparams { width: 16, feed_forward: 32, ..Hparams::default() },
         members: 1,
@@ -260,6 +260,7 @@ fn problems_with_a_single_legal_config_are_learned_one_by_one_too() {
     };
     (settings.split.validation, settings.split.test) = (0.0, 0.0);
     let model =
-        train(&[(kernel, table)], &settings, &folder.path().join("model"), Existing::Keep, &mut |_| ()).unwrap();
+        train(&[KernelTable { kernel, table }], &settings, &folder.path().join("model"), Existing::Keep, &mut |_| ())
+            .unwrap();
     assert!(model.meta.scores.values().all(|s| s.is_finite()), "{:?}", model.meta.scores);
 }

@@ -3,6 +3,7 @@
 use seqtune_console::answer::{answer, answer_json};
 use seqtune_console::arguments::evaluate::ModelAndDatasets;
 use seqtune_console::value_parsers::objective;
+use seqtune_data::KernelTable;
 use seqtune_eval::measured::{self, Given};
 use seqtune_eval::replay;
 use seqtune_kernel::error::{Result, input};
@@ -37,7 +38,7 @@ pub struct Args {
 /// `Error::Input` where a dataset is no sweep or a config is none of the kernel's, else the error of the model.
 pub fn run(args: &Args) -> Result<()> {
     let corpus = args.on.tables()?;
-    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    let [KernelTable { kernel, table }] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
     if table.is_tuned() {
         return input("--measured is for sweeps; these datasets hold what tuners chose");
     }

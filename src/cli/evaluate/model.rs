@@ -5,7 +5,7 @@ use seqtune_console::answer::{answer, answer_json, tell, warn, wrote};
 use seqtune_console::arguments::evaluate::{ModelAndDatasets, TunedOptions, trees};
 use seqtune_console::outputs::claim_drawings;
 use seqtune_console::value_parsers::{count, objective, on_off};
-use seqtune_data::Table;
+use seqtune_data::{KernelTable, Table};
 use seqtune_eval::curve::curve;
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::{plot, replay, tuned};
@@ -75,20 +75,22 @@ pub fn run(args: &Args) -> Result<()> {
     let read = [std::slice::from_ref(&args.on.model), &args.on.datasets[..]].concat();
     claim_drawings(&[args.sweeps.plot.as_ref(), args.html.as_ref()], args.force, &read)?;
     let corpus = args.on.tables()?;
-    if corpus.iter().all(|(_, table)| table.is_tuned()) {
+    if corpus.iter().all(|data| data.table.is_tuned()) {
         return tuned(args, &corpus);
     }
     if let Some(option) = args.tuned.given() {
         return input(format!("{option} is for tuned datasets; these are sweeps"));
     }
     match &corpus[..] {
-        [(kernel, table)] => swept(args, &args.on.load(kernel, table, args.sweeps.all_problems)?, kernel, table),
+        [KernelTable { kernel, table }] => {
+            swept(args, &args.on.load(kernel, table, args.sweeps.all_problems)?, kernel, table)
+        }
         _ => input("sweeps are judged one kernel at a time"),
     }
 }
 
 /// Judges by what tuners chose.
-fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
+fn tuned(args: &Args, corpus: &[KernelTable]) -> Result<()> {
     if args.sweeps.plot.is_some() || args.sweeps.all_problems {
         let option = if args.sweeps.all_problems { "--all-problems" } else { "--plot" };
         return input(format!("{option} is for sweeps; these datasets hold what tuners chose"));
@@ -104,11 +106,12 @@ fn tuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<()> {
         seed: args.seed,
     };
     let mut reports = Vec::new();
-    for (i, (kernel, table)) in corpus.iter().enumerate() {
+    for (i, KernelTable { kernel, table }) in corpus.iter().enumerate() {
         let mut tell = |what: &str| tell(&format!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len()));
         let baseline = args.tuned.load_baseline(kernel)?;
-        let models = (&args.on.load(kernel, table, false)?, baseline.as_ref());
-        reports.extend(tuned::evaluate(kernel, table, models, &ask, &mut tell)?.map(|evaluation| evaluation.report));
+        let model = args.on.load(kernel, table, false)?;
+        let evaluation = tuned::evaluate(kernel, table, &model, baseline.as_ref(), &ask, &mut tell)?;
+        reports.extend(evaluation.map(|evaluation| evaluation.report));
     }
     if reports.is_empty() {
         return input("none of the problem shapes falls into that part of the model's split");

@@ -1,7 +1,7 @@
 //! `seqtune evaluate speed`
 
 use seqtune_console::progress::Bar;
-use seqtune_eval::speed::{judging, latency, legality, throughput};
+use seqtune_eval::speed::{SpeedRun, judging, latency, legality, throughput};
 use seqtune_kernel::Device;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::Result;
@@ -67,20 +67,20 @@ pub fn run(args: Args) -> Result<()> {
     let predictor = Predictor::new(&kernel, &model)?;
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let threads = args.threads.unwrap_or_else(cores);
+    let sized = |problems: usize| SpeedRun { problems, threads, seed: args.seed };
     let (mut latencies, mut throughputs) = (Vec::new(), Vec::new());
     for width in &args.width {
         latencies.push(latency(&kernel, &predictor, &device, args.latency, *width, args.seed)?);
-        throughputs.push(throughput(&kernel, &predictor, &device, (args.batch, *width), threads, args.seed)?);
+        throughputs.push(throughput(&kernel, &predictor, &device, *width, sized(args.batch))?);
     }
     let judging = match predictor.ranks_all() {
-        true => Some(judging(&kernel, &predictor, &device, (args.scored, threads), args.seed)?),
+        true => Some(judging(&kernel, &predictor, &device, sized(args.scored))?),
         false => None,
     };
     let mut devices = Device::shipped()?;
     devices.extend(model.meta.devices.clone());
     let mut bar = Bar::new("legality", args.legality as u64);
-    let legality =
-        legality(&kernel, &predictor, &devices, args.legality, (args.seed, threads), &mut |at| bar.at(at, ""))?;
+    let legality = legality(&kernel, &predictor, &devices, sized(args.legality), &mut |at| bar.at(at, ""))?;
     bar.end();
     if args.json {
         return seqtune_console::answer::answer_json(

@@ -8,7 +8,7 @@ use seqtune_console::progress::Bar;
 use seqtune_console::signals::stop_at_signal;
 use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
-use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, Outcome, Table};
+use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, NamedDataset, Outcome, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::counted;
@@ -356,7 +356,7 @@ fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) 
 
 /// The problems of an earlier sweep of the kernel.
 fn swept(kernel: &Kernel, path: &Path) -> Result<Vec<MeasuredProblem>> {
-    Ok(Table::new(kernel, &[(format!("--pool-of {}", path.display()), Dataset::load(path)?)])?.tried)
+    Ok(Table::new(kernel, &[NamedDataset::new(format!("--pool-of {}", path.display()), Dataset::load(path)?)])?.tried)
 }
 
 /// Shows what the sweep brought; the journal held the first `before` records already.

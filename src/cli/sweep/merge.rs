@@ -4,7 +4,7 @@ use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_console::inputs::dataset_files;
 use seqtune_console::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
-use seqtune_data::{Dataset, Outcome};
+use seqtune_data::{Dataset, NamedDataset, Outcome};
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::target;
@@ -42,17 +42,17 @@ pub struct Args {
 /// `Error::Input` where datasets do not belong together.
 pub fn run(args: Args) -> Result<()> {
     let files = dataset_files(&args.datasets)?;
-    let mut by_device: BTreeMap<String, Vec<(String, Dataset)>> = BTreeMap::new();
+    let mut by_device: BTreeMap<String, Vec<NamedDataset>> = BTreeMap::new();
     for path in &files {
         let dataset = Dataset::load(path)?;
-        let item = (path.display().to_string(), dataset);
-        by_device.entry(item.1.header.device.name.clone()).or_default().push(item);
+        let device = dataset.header.device.name.clone();
+        by_device.entry(device).or_default().push(NamedDataset::new(path.display().to_string(), dataset));
     }
     let devices = by_device.len();
     if let (false, [one, two, ..]) = (args.by_device, &by_device.iter().collect::<Vec<_>>()[..]) {
         return input(format!(
             "{} is of {}, {} of {}; --by-device writes a file for each",
-            one.1[0].0, one.0, two.1[0].0, two.0
+            one.1[0].place, one.0, two.1[0].place, two.0
         ));
     }
     let name = |device: &String| if args.by_device { of_device(&args.output, device) } else { Ok(args.output.clone()) };
@@ -76,7 +76,7 @@ fn of_device(output: &Path, device: &str) -> Result<PathBuf> {
 }
 
 /// Merges the datasets of one device; `others` says whether shards of a plan may be another device's.
-fn one(args: &Args, output: &Path, datasets: &[(String, Dataset)], others: bool) -> Result<()> {
+fn one(args: &Args, output: &Path, datasets: &[NamedDataset], others: bool) -> Result<()> {
     let Merged { dataset, missing, repeated } = merge(datasets)?;
     repeated.iter().for_each(|place| warn(&format!("{place} holds what another one holds; it counts once")));
     if !(missing.is_empty() || args.partial || others) {

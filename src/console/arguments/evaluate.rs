@@ -4,7 +4,7 @@ use crate::answer::warn;
 use crate::inputs;
 use crate::value_parsers::{count, objective, on_off, part, quality};
 use clap::ArgAction;
-use seqtune_data::Table;
+use seqtune_data::{KernelTable, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Device, Kernel, Objective, limits};
@@ -33,7 +33,7 @@ impl ModelAndDatasets {
     ///
     /// # Errors
     /// Those of [`inputs::tables`].
-    pub fn tables(&self) -> Result<Vec<(Kernel, Table)>> {
+    pub fn tables(&self) -> Result<Vec<KernelTable>> {
         inputs::tables(&self.datasets, self.kernel.as_deref())
     }
 
@@ -113,10 +113,9 @@ impl TunedOptions {
     ///
     /// # Errors
     /// `Error::Input` where the datasets hold none of its problems, else those of [`inputs::device`].
-    pub fn device_in(&self, corpus: &[(Kernel, Table)]) -> Result<Option<Device>> {
+    pub fn device_in(&self, corpus: &[KernelTable]) -> Result<Option<Device>> {
         let device = self.device.as_deref().map(inputs::device).transpose()?;
-        let holds =
-            |device: &Device| corpus.iter().flat_map(|(_, table)| &table.devices).any(|d| d.name == device.name);
+        let holds = |device: &Device| corpus.iter().flat_map(|data| &data.table.devices).any(|d| d.name == device.name);
         match device {
             Some(device) if !holds(&device) => input(format!("the datasets hold no problem of {}", device.name)),
             device => Ok(device),

@@ -3,7 +3,7 @@
 use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::names;
-use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
+use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, measured, number};
 use crate::formats::units::microseconds;
 use crate::record::{InvalidityKind, Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quoted};
@@ -110,7 +110,7 @@ impl Reader<'_> {
         let config: Option<Vec<(String, Value)>> = self.names.iter().map(pair).collect();
         let outcome = self.outcome(entry)?;
         let meters = entry.iter().filter(|(name, _)| is_energy(name) && !self.names.contains(&name.as_str()));
-        let energies = meters.map(|(name, value)| (name.clone(), number(value))).collect();
+        let energies = meters.map(|(name, value)| ReadEnergy { meter: name.clone(), joules: number(value) }).collect();
         Ok(Tried { place: String::new(), config: config.ok_or("lacks a parameter")?, outcome, energies })
     }
 

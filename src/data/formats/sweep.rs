@@ -22,8 +22,16 @@ pub(crate) struct Tried {
     /// Names and values as the file writes them.
     pub config: Vec<(String, Value)>,
     pub outcome: Outcome,
-    /// Energies by the names of their meters, in joules, or what else stands there.
-    pub energies: Vec<(String, Option<f64>)>,
+    pub energies: Vec<ReadEnergy>,
+}
+
+/// An energy as a file tells it.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadEnergy {
+    /// Name of its meter.
+    pub meter: String,
+    /// Joules of a launch; `None` where what stands there is no number.
+    pub joules: Option<f64>,
 }
 
 /// Content of a file.
@@ -150,11 +158,13 @@ pub(crate) fn is_energy(name: &str) -> bool {
 const MOST_WATTS: f64 = 1e6;
 
 /// The energy of a config by its best meter, or why it has none.
-fn energy(energies: &[(String, Option<f64>)], us: f64, is_cpu: bool) -> (Option<Energy>, Option<String>) {
+fn energy(energies: &[ReadEnergy], us: f64, is_cpu: bool) -> (Option<Energy>, Option<String>) {
     let of_processor = |name: &str| METERS[8..].contains(&name);
     let rank = |name: &str| METERS.iter().position(|meter| *meter == name).unwrap_or(METERS.len());
-    let own = energies.iter().filter(|(name, _)| is_cpu || !of_processor(name));
-    let Some((name, joules)) = own.min_by_key(|(name, _)| rank(name)) else { return (None, None) };
+    let own = energies.iter().filter(|read| is_cpu || !of_processor(&read.meter));
+    let Some(ReadEnergy { meter: name, joules }) = own.min_by_key(|read| rank(&read.meter)) else {
+        return (None, None);
+    };
     match joules {
         Some(joules) if *joules > 0.0 && joules / (us / 1e6) <= MOST_WATTS => {
             // neither the interval nor the idle power is told

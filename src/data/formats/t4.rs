@@ -3,7 +3,7 @@
 use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::kernel_tuner::{milliseconds, name_of};
-use crate::formats::sweep::{Sweep, Tried, failure, is_energy, measured, number};
+use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, measured, number};
 use crate::formats::units::{joules, microseconds};
 use crate::record::{Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quoted};
@@ -68,7 +68,8 @@ fn tried(result: &Map<String, Value>, unit: Option<&str>, cold_runs: bool) -> st
     let energies = measurements.iter().filter_map(|m| {
         let name = m["name"].as_str().filter(|name| is_energy(name))?;
         let scale = text_of(&m["unit"]).map_or(Some(1.0), |unit| joules(&unit));
-        Some((name.to_string(), number(&m["value"]).zip(scale).map(|(value, scale)| value * scale)))
+        let joules = number(&m["value"]).zip(scale).map(|(value, scale)| value * scale);
+        Some(ReadEnergy { meter: name.to_string(), joules })
     });
     Ok(Tried { place: String::new(), config, outcome, energies: energies.collect() })
 }

@@ -76,5 +76,5 @@ impl<'a> TestSet<'a> {
 
 /// The tuned config of a problem; the caller has asked for tuned problems only.
 pub fn tuned(tried: &MeasuredProblem) -> &Config {
-    tried.tuned().map_or(&tried.results[0].0, |(config, _)| config)
+    &tried.tuned().unwrap_or(&tried.results[0]).config
 }

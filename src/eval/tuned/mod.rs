@@ -138,7 +138,8 @@ pub struct Options<'a> {
 pub fn evaluate<'a>(
     kernel: &'a Kernel,
     table: &'a Table,
-    (model, beside): (&Model, Option<&Model>),
+    model: &Model,
+    beside: Option<&Model>,
     ask: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Evaluation<'a>>> {
@@ -160,7 +161,7 @@ pub fn evaluate<'a>(
     }
     let mut paired = None;
     if let Some(library) = ask.library {
-        let by_trees = judge_trees((&asked, model), library, ask, &mut rows, progress)?;
+        let by_trees = judge_trees(&asked, model, library, ask, &mut rows, progress)?;
         paired = Some(compare(&asked, &by_model, &by_trees));
     }
     progress("neighbours");
@@ -195,7 +196,8 @@ pub fn evaluate<'a>(
 
 /// Judges what boosted trees answer with the same records, a classifier for each parameter; gives their answers.
 fn judge_trees(
-    (asked, model): (&TestSet, &Model),
+    asked: &TestSet,
+    model: &Model,
     library: &LightGbm,
     ask: &Options,
     rows: &mut Vec<Row>,

@@ -37,8 +37,7 @@ pub struct SolverChoice {
 /// Times of a kernel's problems: to learn from, and held out with what the model predicts.
 pub fn timed(asked: &TestSet, answers: &[Answer]) -> Vec<Timed> {
     let of = |tried: &MeasuredProblem, predicted_us: Option<f64>| {
-        let (_, outcome) = tried.tuned()?;
-        let measured_us = outcome.time_us()?;
+        let measured_us = tried.tuned()?.outcome.time_us()?;
         let problem = asked.kernel.show_problem(&tried.problem);
         let (convolution, own): (Vec<&str>, Vec<&str>) = problem
             .split(',')

@@ -56,6 +56,7 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
 mod tests {
     use super::*;
     use crate::drawn::drawn;
+    use crate::gbdt::loss::WeightedValue;
     use crate::gbdt::loss::{Groups, Loss};
 
     /// Rows of three numbers, the last of no use, and what they are worth: a product of steps, with a little noise.
@@ -72,7 +73,11 @@ mod tests {
 
     fn values(count: usize, seed: u64) -> Samples {
         let (rows, worth) = rows(count, seed);
-        Samples { columns: 3, rows, loss: Loss::SquaredError(worth.into_iter().map(|w| (w, 1.0)).collect()) }
+        Samples {
+            columns: 3,
+            rows,
+            loss: Loss::SquaredError(worth.into_iter().map(|value| WeightedValue { value, weight: 1.0 }).collect()),
+        }
     }
 
     /// ListNet of ten, of which that with the most worth is most probable.
@@ -90,7 +95,7 @@ mod tests {
         let (train, held, test) = (values(3_000, 1), values(500, 2), values(500, 3));
         let forest = fit(&train, &held, 1);
         let Loss::SquaredError(known) = &test.loss else { unreachable!() };
-        let error = |(row, (value, _)): (&[f32], &(f32, f32))| (forest.predict(row) - value).powi(2);
+        let error = |(row, known): (&[f32], &WeightedValue)| (forest.predict(row) - known.value).powi(2);
         let error: f32 = test.rows.chunks(3).zip(known).map(error).sum::<f32>() / 500.0;
         assert!(error < 0.05, "{error}; the values' own variance is 1");
         assert_eq!(forest, fit(&train, &held, 1), "the same seed gives the same trees");
@@ -118,8 +123,8 @@ mod tests {
         let samples = values(3, 1);
         let forest = fit(&samples, &Samples::default(), 1);
         let Loss::SquaredError(known) = &samples.loss else { unreachable!() };
-        let mean = known.iter().map(|(value, _)| value).sum::<f32>() / 3.0;
-        let farthest = known.iter().map(|(value, _)| (value - mean).abs()).fold(0.0, f32::max);
+        let mean = known.iter().map(|known| known.value).sum::<f32>() / 3.0;
+        let farthest = known.iter().map(|known| (known.value - mean).abs()).fold(0.0, f32::max);
         let said = forest.predict(&[0.1, 0.9, 0.5]);
         assert_eq!(said, forest.predict(&[0.9, 0.1, 0.5]), "no tree has a split");
         // each tree sees some of the rows, so that the forest strays from the mean of all by a part of how far they are apart
@@ -140,13 +145,13 @@ mod tests {
             let mut level = 0.0;
             let at_levels = worth.iter().enumerate().map(|(at, worth)| {
                 level = if at % 3 == 0 { 3.0 * rng.random::<f32>() } else { level };
-                (worth + level, 1.0)
+                WeightedValue { value: worth + level, weight: 1.0 }
             });
             let groups = Groups { rows: vec![3; 12], drawn: 2.0 };
             let samples = Samples { columns: 3, rows, loss: Loss::Grouped(groups, at_levels.collect()) };
             let forest = fit(&samples, &Samples::default(), 1);
             let said: Vec<f32> = test.rows.chunks(3).map(|row| forest.predict(row)).collect();
-            (0..499).filter(|i| (said[*i] < said[i + 1]) == (known[*i].0 < known[i + 1].0)).count()
+            (0..499).filter(|i| (said[*i] < said[i + 1]) == (known[*i].value < known[i + 1].value)).count()
         };
         // of so few rows one forest orders 280 to 355
         let mean = (10..18).map(&mut ordered).sum::<usize>() / 8;
@@ -157,7 +162,7 @@ mod tests {
     fn what_is_not_known_is_a_group_of_its_own() {
         let mut rng = drawn(4);
         let rows: Vec<f32> = (0..400).map(|i| if i % 2 == 0 { f32::MIN } else { rng.random() }).collect();
-        let known = rows.iter().map(|x| ((*x == f32::MIN) as u8 as f32, 1.0)).collect();
+        let known = rows.iter().map(|x| WeightedValue { value: (*x == f32::MIN) as u8 as f32, weight: 1.0 }).collect();
         let samples = Samples { columns: 1, rows, loss: Loss::SquaredError(known) };
         let forest = fit(&samples, &Samples::default(), 1);
         let said = forest.in_step().predict(&[f32::MIN, 0.01], 1);

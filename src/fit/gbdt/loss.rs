@@ -3,12 +3,28 @@
 use seqtune_predict::numeric::softmax::softmax;
 use std::ops::Range;
 
+/// A row's value, and how much it counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeightedValue {
+    /// The value.
+    pub value: f32,
+    /// Its weight.
+    pub weight: f32,
+}
+
+impl WeightedValue {
+    /// Square of how far a score is from the value, by its weight.
+    fn squared_error(self, score: f32) -> f64 {
+        (self.weight * (score - self.value).powi(2)) as f64
+    }
+}
+
 /// What is learned of rows.
 pub enum Loss {
-    /// Each row's value, and how much it counts.
-    SquaredError(Vec<(f32, f32)>),
+    /// Values of rows.
+    SquaredError(Vec<WeightedValue>),
     /// As [`Loss::SquaredError`], in groups that each have an offset of their own, fitted along.
-    Grouped(Groups, Vec<(f32, f32)>),
+    Grouped(Groups, Vec<WeightedValue>),
     /// ListNet of so many rows each, and for each row how probable it is to be in its list: the softmax of the scores of the list's rows is to
     /// be that (ListNet, Cao et al. 2007).
     ListNet(Vec<usize>, Vec<f32>),
@@ -24,9 +40,9 @@ pub struct Groups {
 
 impl Groups {
     /// What a group's values are above their scores.
-    fn offset(&self, values: &[(f32, f32)], scores: &[f32]) -> f32 {
-        let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
-        let above = values.iter().zip(scores).map(|((value, weight), score)| weight * (value - score));
+    fn offset(&self, values: &[WeightedValue], scores: &[f32]) -> f32 {
+        let weight: f32 = values.iter().map(|row| row.weight).sum();
+        let above = values.iter().zip(scores).map(|(row, score)| row.weight * (row.value - score));
         above.sum::<f32>() / (weight + self.drawn)
     }
 }
@@ -45,8 +61,8 @@ impl Loss {
     pub(crate) fn base(&self) -> f32 {
         match self {
             Loss::SquaredError(values) | Loss::Grouped(_, values) => {
-                let weight: f32 = values.iter().map(|(_, weight)| weight).sum();
-                values.iter().map(|(value, weight)| value * weight).sum::<f32>() / weight.max(f32::MIN_POSITIVE)
+                let weight: f32 = values.iter().map(|row| row.weight).sum();
+                values.iter().map(|row| row.value * row.weight).sum::<f32>() / weight.max(f32::MIN_POSITIVE)
             }
             Loss::ListNet(..) => 0.0,
         }
@@ -56,7 +72,8 @@ impl Loss {
     pub(crate) fn gradients(&self, scores: &[f32], gradients: &mut [[f32; 2]]) {
         match self {
             Loss::SquaredError(values) => {
-                for ((gradient, (value, weight)), score) in gradients.iter_mut().zip(values).zip(scores) {
+                for ((gradient, WeightedValue { value, weight }), score) in gradients.iter_mut().zip(values).zip(scores)
+                {
                     *gradient = [(score - value) * weight, *weight];
                 }
             }
@@ -64,7 +81,9 @@ impl Loss {
                 for group in ranges(&groups.rows) {
                     let (values, scores) = (&values[group.clone()], &scores[group.clone()]);
                     let offset = groups.offset(values, scores);
-                    for ((gradient, (value, weight)), score) in gradients[group].iter_mut().zip(values).zip(scores) {
+                    for ((gradient, WeightedValue { value, weight }), score) in
+                        gradients[group].iter_mut().zip(values).zip(scores)
+                    {
                         *gradient = [(score + offset - value) * weight, *weight];
                     }
                 }
@@ -106,9 +125,8 @@ impl Loss {
 }
 
 /// Of scores with an offset, by how much each row counts.
-fn squared_error(values: &[(f32, f32)], scores: &[f32], offset: f32) -> f64 {
-    let one = |((value, weight), score): (&(f32, f32), &f32)| (weight * (score + offset - value).powi(2)) as f64;
-    values.iter().zip(scores).map(one).sum()
+fn squared_error(values: &[WeightedValue], scores: &[f32], offset: f32) -> f64 {
+    values.iter().zip(scores).map(|(row, score)| row.squared_error(score + offset)).sum()
 }
 
 fn shares(scores: &[f32]) -> Vec<f64> {
@@ -129,13 +147,13 @@ mod tests {
 
     #[test]
     fn slopes_are_those_of_the_loss() {
+        let values = [(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)];
+        let values: Vec<WeightedValue> =
+            values.into_iter().map(|(value, weight)| WeightedValue { value, weight }).collect();
         let goals = [
             Loss::ListNet(vec![3, 2], vec![0.7, 0.2, 0.1, 0.5, 0.5]),
-            Loss::SquaredError(vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)]),
-            Loss::Grouped(
-                Groups { rows: vec![3, 2], drawn: 2.0 },
-                vec![(1.0, 0.5), (0.0, 1.0), (-1.0, 2.0), (0.3, 1.0), (0.1, 1.0)],
-            ),
+            Loss::SquaredError(values.clone()),
+            Loss::Grouped(Groups { rows: vec![3, 2], drawn: 2.0 }, values),
         ];
         for (loss, share) in goals.iter().zip([0.5, 2.0, 2.0]) {
             let scores = [0.0, 0.5, 1.0, 0.3, 0.1];

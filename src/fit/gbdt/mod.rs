@@ -5,10 +5,11 @@ mod loss;
 mod samples;
 mod tree;
 
+pub use loss::WeightedValue;
 use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
-use seqtune_data::learnable::known;
+use seqtune_data::learnable::{LearnableProblem, known};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Kernel, Objective};
@@ -64,17 +65,26 @@ impl TreeFit<'_> {
     }
 }
 
-/// Trees of the values of rows, each with how much it counts.
-pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<(f32, f32)>, seed: u64) -> Forest {
+/// Trees of the values of rows.
+pub fn fit_values(columns: usize, rows: Vec<f32>, values: Vec<WeightedValue>, seed: u64) -> Forest {
     boosting::fit(&Samples { columns, rows, loss: Loss::SquaredError(values) }, &Samples::default(), seed)
 }
 
-/// Rows of lists, the rows of each list, and for each row how probable it is to be in its list.
-pub type ListRows = (Vec<f32>, Vec<usize>, Vec<f32>);
+/// Rows of lists, list after list.
+#[derive(Clone, Debug, Default)]
+pub struct ListRows {
+    /// Numbers of the rows: (rows, columns).
+    pub rows: Vec<f32>,
+    /// By list, how many rows it has.
+    pub counts: Vec<usize>,
+    /// By row, how probable it is in its list.
+    pub shares: Vec<f32>,
+}
 
 /// Trees whose scores make, by a softmax over each list, how probable its rows are; until what is `held` out is no more probable.
 pub fn fit_lists(columns: usize, train: ListRows, held: ListRows, seed: u64) -> Forest {
-    let samples = |(rows, lists, shares): ListRows| Samples { columns, rows, loss: Loss::ListNet(lists, shares) };
+    let samples =
+        |ListRows { rows, counts, shares }: ListRows| Samples { columns, rows, loss: Loss::ListNet(counts, shares) };
     boosting::fit(&samples(train), &samples(held), seed)
 }
 
@@ -87,7 +97,7 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
     let (mut samples, mut lists) = (Samples::default(), Vec::new());
     let (mut values, mut shares) = (Vec::new(), Vec::new());
     let mut compare = false;
-    for (at, (rows, costs)) in problems.iter().zip(known(kernel, table, problems, objective)) {
+    for (at, LearnableProblem { rows, costs }) in problems.iter().zip(known(kernel, table, problems, objective)) {
         let (Some(best), Some(row)) = (costs.first(), rows.first()) else { continue };
         samples.columns = row.len();
         samples.rows.extend(rows.into_iter().flatten());
@@ -97,12 +107,10 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
         let work = kernel.flops(problem).max(kernel.bytes(problem)).max(1.0);
         compare |= work > 1.0;
         match aim {
-            Aim::SquaredError => values.extend(
-                costs
-                    .iter()
-                    .zip(&relative)
-                    .map(|(cost, times)| ((cost / work).ln() as f32, cost_weight(*times) as f32)),
-            ),
+            Aim::SquaredError => values.extend(costs.iter().zip(&relative).map(|(cost, times)| WeightedValue {
+                value: (cost / work).ln() as f32,
+                weight: cost_weight(*times) as f32,
+            })),
             Aim::ListNet(tau) => shares.extend(distribution(&relative, Some(tau))),
         }
         lists.push(costs.len());

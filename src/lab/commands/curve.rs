@@ -4,6 +4,7 @@ use seqtune_console::answer::{answer, answer_json, wrote};
 use seqtune_console::arguments::evaluate::ModelAndDatasets;
 use seqtune_console::outputs::claim_drawings;
 use seqtune_console::value_parsers::objective;
+use seqtune_data::KernelTable;
 use seqtune_eval::curve::curve;
 use seqtune_eval::replay;
 use seqtune_kernel::Objective;
@@ -42,7 +43,7 @@ pub fn run(args: &Args) -> Result<()> {
     let read = [std::slice::from_ref(&args.on.model), &args.on.datasets[..]].concat();
     claim_drawings(&[Some(&args.output)], args.force, &read)?;
     let corpus = args.on.tables()?;
-    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    let [KernelTable { kernel, table }] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
     if table.is_tuned() {
         return input("a curve is drawn by replay of sweeps; these datasets hold what tuners chose");
     }

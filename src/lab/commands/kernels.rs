@@ -34,12 +34,13 @@ pub struct Args {
 /// `Error::Input` where the datasets are no sweeps, or of fewer than three kernels.
 pub fn run(args: &Args) -> Result<()> {
     let mut corpus = tables(&args.datasets, None)?;
-    if corpus.iter().any(|(_, table)| table.is_tuned()) {
+    if corpus.iter().any(|data| data.table.is_tuned()) {
         return input("transfer between kernels is judged by sweeps; some of these datasets hold what tuners chose");
     }
     // trees draw their rows in the order of the kernels: the order of the files is to change nothing
-    corpus.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-    let devices: BTreeSet<&str> = corpus.iter().flat_map(|(_, t)| t.devices.iter().map(|d| d.name.as_str())).collect();
+    corpus.sort_by(|a, b| a.kernel.name.cmp(&b.kernel.name));
+    let devices: BTreeSet<&str> =
+        corpus.iter().flat_map(|data| data.table.devices.iter().map(|d| d.name.as_str())).collect();
     if devices.len() > 1 {
         let named = devices.into_iter().collect::<Vec<_>>().join(", ");
         warn(&format!("the figures are of several devices together ({named}); name the datasets of one for its own"));

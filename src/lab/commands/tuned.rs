@@ -7,7 +7,7 @@ use seqtune_console::answer::{answer, answer_json, tell};
 use seqtune_console::arguments::evaluate::{ModelAndDatasets, TunedOptions, trees};
 use seqtune_console::inputs::tables;
 use seqtune_console::value_parsers::on_off;
-use seqtune_data::Table;
+use seqtune_data::KernelTable;
 use seqtune_eval::tuned;
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::{Result, input};
@@ -57,7 +57,7 @@ pub struct Args {
 /// `Error::Input` where a dataset holds no tuned configs, else the error of the model or a baseline.
 pub fn run(args: &Args) -> Result<()> {
     let corpus = args.on.tables()?;
-    if !corpus.iter().all(|(_, table)| table.is_tuned()) {
+    if !corpus.iter().all(|data| data.table.is_tuned()) {
         return input("the baselines of tuned configs need what tuners chose; these datasets are sweeps");
     }
     args.kernel_tuning_net.as_deref().map_or(Ok(()), ktn::check_folder)?;
@@ -81,11 +81,11 @@ pub fn run(args: &Args) -> Result<()> {
         retuned: &retuned,
     };
     let mut reports = Vec::new();
-    for (i, (kernel, table)) in corpus.iter().enumerate() {
+    for (i, KernelTable { kernel, table }) in corpus.iter().enumerate() {
         let mut tell = |what: &str| tell(&format!("evaluate: {} ({} of {}): {what}", kernel.name, i + 1, corpus.len()));
         let baseline = args.tuned.load_baseline(kernel)?;
-        let models = (&args.on.load(kernel, table, false)?, baseline.as_ref());
-        reports.extend(evaluate(kernel, table, models, &ask, &mut tell)?);
+        let model = args.on.load(kernel, table, false)?;
+        reports.extend(evaluate(kernel, table, &model, baseline.as_ref(), &ask, &mut tell)?);
     }
     if reports.is_empty() {
         return input("none of the problem shapes falls into that part of the model's split");
@@ -98,15 +98,15 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Reads the second tunings, each of a kernel that is evaluated.
-fn retuned(args: &Args, corpus: &[(Kernel, Table)]) -> Result<Vec<(Kernel, Table)>> {
+fn retuned(args: &Args, corpus: &[KernelTable]) -> Result<Vec<KernelTable>> {
     if args.second_tuning.is_empty() {
         return Ok(Vec::new());
     }
     let retuned = tables(&args.second_tuning, args.on.kernel.as_deref())?;
-    let is_judged = |of: &Kernel| corpus.iter().any(|(kernel, _)| kernel.name == of.name);
-    match retuned.iter().find(|(kernel, _)| !is_judged(kernel)) {
-        Some((other, _)) => {
-            input(format!("--second-tuning: holds problems of {}, which no other dataset here is of", other.name))
+    let is_judged = |of: &Kernel| corpus.iter().any(|data| data.kernel.name == of.name);
+    match retuned.iter().find(|data| !is_judged(&data.kernel)) {
+        Some(KernelTable { kernel, .. }) => {
+            input(format!("--second-tuning: holds problems of {}, which no other dataset here is of", kernel.name))
         }
         None => Ok(retuned),
     }

@@ -7,7 +7,7 @@ use seqtune_console::inputs;
 use seqtune_console::outputs::claim_drawings;
 use seqtune_console::siblings::TRAINER;
 use seqtune_console::value_parsers::{count, real};
-use seqtune_data::{Dataset, Table};
+use seqtune_data::{Dataset, NamedDataset, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::{Error, Result, input};
@@ -95,7 +95,7 @@ impl Trainers<'_> {
         if !folder.join("model.safetensors").exists() {
             let paid = surveyed.iter().flat_map(|surveyed| {
                 let problem = self.kernel.show_problem(&surveyed.of.problem);
-                surveyed.times.iter().map(move |(config, _)| (problem.clone(), self.kernel.show_config(config)))
+                surveyed.times.iter().map(move |timed| (problem.clone(), self.kernel.show_config(&timed.config)))
             });
             let paid: HashSet<(String, String)> = paid.collect();
             let is_paid = |record: &&seqtune_data::Record| {
@@ -146,7 +146,7 @@ pub fn run(args: Args) -> Result<()> {
         keep_first(&mut dataset, most);
     }
     let kernel = &inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
-    let sweep = [(args.dataset.display().to_string(), dataset)];
+    let sweep = [NamedDataset::new(args.dataset.display().to_string(), dataset)];
     let table = Table::new(kernel, &sweep)?;
     if table.is_tuned() {
         return input("tuners are compared by replay of sweeps; this dataset holds what tuners chose");
@@ -154,7 +154,7 @@ pub fn run(args: Args) -> Result<()> {
     let trees = LightGbm::open().inspect_err(|e| tell(&format!("seqtune: MLKAPS's manner is left out: {e}"))).ok();
     let trainers = match &args.models {
         Some(folder) => Some(Trainers {
-            dataset: &sweep[0].1,
+            dataset: &sweep[0].dataset,
             kernel,
             named: args.kernel.as_ref(),
             epochs: args.epochs,

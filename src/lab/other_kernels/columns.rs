@@ -35,16 +35,17 @@ impl Columns {
         &self,
         kernel: &Kernel,
         launch: Option<&Launch>,
-        at: (&Problem, &Device),
+        problem: &Problem,
+        device: &Device,
         configs: &[&Config],
     ) -> Vec<Vec<f32>> {
-        let instance = Instance::new(kernel, at.0, at.1);
+        let instance = Instance::new(kernel, problem, device);
         let places: Vec<Option<usize>> =
             self.shared.iter().map(|name| kernel.features.iter().position(|f| f.name == *name)).collect();
-        let units = at.1.limits.compute_units.unwrap_or(f64::NAN);
+        let units = device.limits.compute_units.unwrap_or(f64::NAN);
         let (flops, bytes) = (kernel.flops.eval(&instance.env), kernel.bytes.eval(&instance.env));
         let quantities = |config: &&Config| -> Vec<f64> {
-            let env = kernel.env_of(at.0, Some(at.1), config);
+            let env = kernel.env_of(problem, Some(device), config);
             let items = |sizes: fn(&Launch) -> &[Expr]| {
                 launch.map_or(f64::NAN, |launch| sizes(launch).iter().map(|e| e.eval(&env)).product())
             };

@@ -10,9 +10,9 @@ use crate::other_kernels::columns::Columns;
 use crate::other_kernels::report::{Ranked, Row};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::Table;
 use seqtune_data::learnable::centred;
-use seqtune_fit::gbdt::fit_values;
+use seqtune_data::{KernelTable, Table};
+use seqtune_fit::gbdt::{WeightedValue, fit_values};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Kernel, Objective};
@@ -47,19 +47,20 @@ struct Known {
 ///
 /// # Errors
 /// `Error::Input` for fewer than three kernels, or one with too few measured problems.
-pub fn leave_kernel_out(corpus: &[(Kernel, Table)], objective: Objective, seed: u64) -> Result<Report> {
+pub fn leave_kernel_out(corpus: &[KernelTable], objective: Objective, seed: u64) -> Result<Report> {
     if corpus.len() < 3 {
         return input(format!(
             "the evaluation of unseen kernels needs sweeps of three kernels or more; these are of {}",
             corpus.len()
         ));
     }
-    let columns = Columns::new(corpus.iter().map(|(kernel, _)| kernel));
-    let known = on_threads(corpus, cores(), |(kernel, table)| Ok(problems(kernel, table, objective, &columns)))?;
+    let columns = Columns::new(corpus.iter().map(|data| &data.kernel));
+    let known =
+        on_threads(corpus, cores(), |KernelTable { kernel, table }| Ok(problems(kernel, table, objective, &columns)))?;
     if let Some(at) = known.iter().position(|problems| problems.len() <= OVER) {
         return input(format!(
             "kernel {} has {} measured problems; more than {OVER} are needed",
-            corpus[at].0.name,
+            corpus[at].kernel.name,
             known[at].len()
         ));
     }
@@ -67,7 +68,7 @@ pub fn leave_kernel_out(corpus: &[(Kernel, Table)], objective: Objective, seed: 
     let rows = on_threads(&places, cores(), |at| {
         let others: Vec<&Vec<Known>> = known.iter().enumerate().filter(|(i, _)| i != at).map(|(_, k)| k).collect();
         let forest = learn(&others, columns.count(), seed);
-        Ok(judge(&corpus[*at].0, &known[*at], &forest, seed))
+        Ok(judge(&corpus[*at].kernel, &known[*at], &forest, seed))
     })?;
     Ok(Report { objective, rows })
 }
@@ -77,9 +78,10 @@ fn problems(kernel: &Kernel, table: &Table, objective: Objective, columns: &Colu
     let launch = kernel.source().ok().map(|source| &source.program);
     let known = table.tried.iter().filter_map(|tried| {
         let measured = tried.costs(objective);
-        let (configs, costs): (Vec<&Config>, Vec<f64>) = measured.into_iter().unzip();
+        let configs: Vec<&Config> = measured.iter().map(|known| known.config).collect();
+        let costs: Vec<f64> = measured.iter().map(|known| known.cost).collect();
         let device = &table.devices[tried.device];
-        let rows = columns.rows(kernel, launch, (&tried.problem, device), &configs);
+        let rows = columns.rows(kernel, launch, &tried.problem, device, &configs);
         let instance = Instance::new(kernel, &tried.problem, device);
         let own = standardised(configs.iter().map(|c| instance.row(c)).collect());
         let configs: Vec<Config> = configs.into_iter().cloned().collect();
@@ -120,7 +122,10 @@ fn learn(others: &[&Vec<Known>], columns: usize, seed: u64) -> Forest {
             rows.extend(known.rows.iter().flatten());
             let fast = |cost: &f64| 0.1 + (1.0 - cost / known.costs[0]).exp();
             let learned = centred(&known.costs).into_iter().zip(&known.costs);
-            values.extend(learned.map(|(ln, cost)| (ln as f32, (fast(cost) * ROWS as f64 / count as f64) as f32)));
+            values.extend(learned.map(|(ln, cost)| WeightedValue {
+                value: ln as f32,
+                weight: (fast(cost) * ROWS as f64 / count as f64) as f32,
+            }));
         }
     }
     fit_values(columns, rows, values, seed)
@@ -140,9 +145,9 @@ fn judge(kernel: &Kernel, problems: &[Known], forest: &Forest, seed: u64) -> Row
             let mut places: Vec<usize> = (0..problems[*at].costs.len()).collect();
             places.shuffle(&mut rng);
             places.truncate(MEASURED / OVER);
-            (*at, places)
+            Sampled { problem: *at, places }
         };
-        let measured: Vec<(usize, Vec<usize>)> = tried.iter().map(measured).collect();
+        let measured: Vec<Sampled> = tried.iter().map(measured).collect();
         let after = Correction::new(problems, &measured, &|at, i| said[at][i]);
         let alone = Correction::new(problems, &measured, &|_, _| 0.0);
         for at in asked {
@@ -156,6 +161,14 @@ fn judge(kernel: &Kernel, problems: &[Known], forest: &Forest, seed: u64) -> Row
     row.finish(problems.len())
 }
 
+/// What was measured of a problem.
+struct Sampled {
+    /// Its place among the problems.
+    problem: usize,
+    /// Places of configs among its own.
+    places: Vec<usize>,
+}
+
 /// What a few measurements say of configs alike: a Gaussian process over the kernel's own columns, whose variances are the most probable ones.
 struct Correction<'a> {
     seen: Vec<&'a [f64]>,
@@ -163,14 +176,10 @@ struct Correction<'a> {
 }
 
 impl<'a> Correction<'a> {
-    /// Learns what is left of `measured` costs, by problem and places of configs, beside what `said` expects of them.
-    fn new(
-        problems: &'a [Known],
-        measured: &[(usize, Vec<usize>)],
-        said: &dyn Fn(usize, usize) -> f64,
-    ) -> Correction<'a> {
+    /// Learns what is left of `measured` costs beside what `said` expects of them.
+    fn new(problems: &'a [Known], measured: &[Sampled], said: &dyn Fn(usize, usize) -> f64) -> Correction<'a> {
         let (mut seen, mut left): (Vec<&[f64]>, Vec<f64>) = (Vec::new(), Vec::new());
-        for (at, places) in measured {
+        for Sampled { problem: at, places } in measured {
             let residual: Vec<f64> = places.iter().map(|i| problems[*at].costs[*i].ln() - said(*at, *i)).collect();
             let mean = residual.iter().sum::<f64>() / residual.len() as f64;
             seen.extend(places.iter().map(|i| &problems[*at].own[*i][..]));

@@ -8,7 +8,7 @@ pub mod whole_configs;
 use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
 use crate::tuned::retuned::{Retuned, retuned};
 use crate::tuned::whole_configs::WholeConfigs;
-use seqtune_data::Table;
+use seqtune_data::{KernelTable, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::method::Method;
 use seqtune_eval::tuned::answers::TestSet;
@@ -44,33 +44,36 @@ pub struct Options<'a> {
     /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
     pub ktn: Option<&'a Path>,
     /// Other tunings of the same problems, by kernel.
-    pub retuned: &'a [(Kernel, Table)],
+    pub retuned: &'a [KernelTable],
 }
 
-/// Judges a model on one kernel's test problems, beside another model and baselines; `None` where there is no test problem.
+/// Judges a model on one kernel's test problems, `beside` another model and baselines; `None` where there is no test problem.
 ///
 /// # Errors
 /// Those of [`tuned::evaluate`]; `Error::Input` where a network of KernelTuningNet is damaged.
 pub fn evaluate(
     kernel: &Kernel,
     table: &Table,
-    models: (&Model, Option<&Model>),
+    model: &Model,
+    beside: Option<&Model>,
     ask: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Report>> {
-    let Some(evaluation) = tuned::evaluate(kernel, table, models, &ask.plain, progress)? else { return Ok(None) };
+    let Some(evaluation) = tuned::evaluate(kernel, table, model, beside, &ask.plain, progress)? else {
+        return Ok(None);
+    };
     let Evaluation { mut report, test_set, predictor, answers } = evaluation;
     let threads = ask.plain.threads;
     if let (true, Some(library)) = (ask.config_classifiers, ask.plain.library) {
         progress("classifiers of whole configs");
-        let classified = config_classifiers(&test_set, models.0, library, &ask.plain)?;
+        let classified = config_classifiers(&test_set, model, library, &ask.plain)?;
         let trees = report.rows.iter().position(|row| row.method == Method::LightGbmChain);
         let behind = trees.map_or(report.rows.len(), |at| at + 1);
         report.rows.splice(behind..behind, classified);
     }
     let against_ktn = ask.ktn.map(|folder| against_ktn(&test_set, folder, &answers, threads)).transpose()?.flatten();
-    let other = ask.retuned.iter().find(|(other, _)| other.name == kernel.name);
-    let again = other.map(|(_, table)| retuned(&test_set, table, (&predictor, &answers), threads)).transpose()?;
+    let other = ask.retuned.iter().find(|other| other.kernel.name == kernel.name);
+    let again = other.map(|data| retuned(&test_set, &data.table, &predictor, &answers, threads)).transpose()?;
     Ok(Some(Report { report, against_ktn, retuned: again.flatten() }))
 }
 

@@ -47,17 +47,18 @@ pub struct Retuned {
 pub fn retuned(
     asked: &TestSet,
     other: &Table,
-    (predictor, answers): (&Predictor, &[Answer]),
+    predictor: &Predictor,
+    answers: &[Answer],
     threads: usize,
 ) -> Result<Option<Retuned>> {
     let kernel = asked.kernel;
     let key =
         |table: &Table, t: &MeasuredProblem| (table.devices[t.device].name.clone(), kernel.show_problem(&t.problem));
     let others: HashMap<(String, String), &Config> =
-        other.tried.iter().filter_map(|t| Some((key(other, t), &t.tuned()?.0))).collect();
+        other.tried.iter().filter_map(|t| Some((key(other, t), &t.tuned()?.config))).collect();
     let twice = |t: &MeasuredProblem| others.get(&key(asked.table, t)).copied();
     let all: Vec<(&Config, &Config)> =
-        asked.table.tried.iter().filter_map(|t| Some((&t.tuned()?.0, twice(t)?))).collect();
+        asked.table.tried.iter().filter_map(|t| Some((&t.tuned()?.config, twice(t)?))).collect();
     let judged: Vec<(&MeasuredProblem, &Answer, &Config)> =
         asked.judged.iter().zip(answers).filter_map(|(t, answer)| Some((*t, answer, twice(t)?))).collect();
     if judged.is_empty() {

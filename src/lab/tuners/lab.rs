@@ -51,21 +51,36 @@ pub struct Lab<'t> {
     known: HashMap<(String, Config), f64>,
 }
 
+/// A config with its time.
+#[derive(Clone, Debug)]
+pub struct TimedConfig {
+    /// The config.
+    pub config: Config,
+    /// Its time in microseconds.
+    pub us: f64,
+}
+
+impl TimedConfig {
+    /// Configs, fastest first.
+    pub fn ranking(mut times: Vec<TimedConfig>) -> Vec<Config> {
+        times.sort_by(|a, b| a.us.total_cmp(&b.us));
+        times.into_iter().map(|timed| timed.config).collect()
+    }
+}
+
 /// Configs of a problem that were measured here, with their microseconds, in the order of measuring.
 #[derive(Clone)]
 pub struct Surveyed<'t> {
     /// The problem, with all that the sweep knows.
     pub of: &'t MeasuredProblem,
     /// What was paid for.
-    pub times: Vec<(Config, f64)>,
+    pub times: Vec<TimedConfig>,
 }
 
 impl Surveyed<'_> {
     /// The configs, fastest first.
     pub fn ranking(&self) -> Vec<Config> {
-        let mut times: Vec<&(Config, f64)> = self.times.iter().collect();
-        times.sort_by(|a, b| a.1.total_cmp(&b.1));
-        times.into_iter().map(|(config, _)| config.clone()).collect()
+        TimedConfig::ranking(self.times.clone())
     }
 }
 
@@ -84,7 +99,7 @@ impl<'t> Lab<'t> {
 
     /// Configs that can be measured for a problem: those of the sweep that work.
     pub fn candidates(&self, tried: &MeasuredProblem) -> Vec<Config> {
-        tried.costs(Objective::Time).into_iter().map(|(config, _)| config.clone()).collect()
+        tried.configs(Objective::Time)
     }
 
     /// Measures a config of a problem, for its price; microseconds, or `None` where the seconds do not suffice. A second time is free.
@@ -93,7 +108,7 @@ impl<'t> Lab<'t> {
         if let Some(us) = self.known.get(&key) {
             return Some(*us);
         }
-        let (_, outcome) = tried.results.iter().find(|(c, _)| c == config)?;
+        let outcome = tried.outcome(config)?;
         let us = outcome.time_us()?;
         let sampled = match outcome {
             Outcome::Measured(m) => m.samples_us.iter().map(|us| *us as f64).sum(),
@@ -118,14 +133,14 @@ impl<'t> Lab<'t> {
     }
 
     /// Measures configs of a problem in their order, until `spare` seconds are left.
-    pub fn measure_all(&mut self, tried: &MeasuredProblem, configs: Vec<Config>, spare: f64) -> Vec<(Config, f64)> {
+    pub fn measure_all(&mut self, tried: &MeasuredProblem, configs: Vec<Config>, spare: f64) -> Vec<TimedConfig> {
         let mut times = Vec::new();
         for config in configs {
             if self.left <= spare {
                 break;
             }
             let Some(us) = self.measure(tried, &config) else { break };
-            times.push((config, us));
+            times.push(TimedConfig { config, us });
         }
         times
     }
@@ -153,18 +168,17 @@ impl<'t> Lab<'t> {
     /// Measures the first of each ranking in turn with the seconds that are left, and puts what was measured first, fastest first.
     pub fn measure_first(&mut self, rankings: Vec<Vec<Config>>) -> Vec<Vec<Config>> {
         let unseen = self.unseen.clone();
-        let mut found: Vec<Vec<(Config, f64)>> = vec![Vec::new(); unseen.len()];
+        let mut found: Vec<Vec<TimedConfig>> = vec![Vec::new(); unseen.len()];
         let longest = rankings.iter().map(Vec::len).max().unwrap_or(0);
         'over: for place in 0..longest {
             for ((tried, ranking), found) in unseen.iter().zip(&rankings).zip(&mut found) {
                 let Some(config) = ranking.get(place) else { continue };
                 let Some(us) = self.measure(tried, config) else { break 'over };
-                found.push((config.clone(), us));
+                found.push(TimedConfig { config: config.clone(), us });
             }
         }
-        let put_first = |(mut found, ranking): (Vec<(Config, f64)>, Vec<Config>)| {
-            found.sort_by(|a, b| a.1.total_cmp(&b.1));
-            let mut all: Vec<Config> = found.into_iter().map(|(config, _)| config).collect();
+        let put_first = |(found, ranking): (Vec<TimedConfig>, Vec<Config>)| {
+            let mut all = TimedConfig::ranking(found);
             let rest: Vec<Config> = ranking.into_iter().filter(|config| !all.contains(config)).collect();
             all.extend(rest);
             all

@@ -3,7 +3,7 @@
 use crate::tuners::lab::{Lab, Rival};
 use crate::tuners::perceptron::Perceptron;
 use crate::tuners::search::differing;
-use crate::tuners::tree::Tree;
+use crate::tuners::tree::{ClassedRow, Tree};
 use rand::Rng;
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
@@ -165,7 +165,9 @@ impl Rival for Mlkaps {
         for tried in &lab.learned {
             grid.push((lab.kernel.env(&tried.problem, None), Mlkaps::optimum(lab, &trees, tried)?));
         }
-        let chosen = |at: usize| grid.iter().map(|(row, config)| (&row[..], config.0[at] as usize)).collect::<Vec<_>>();
+        let chosen = |at: usize| -> Vec<ClassedRow> {
+            grid.iter().map(|(row, config)| ClassedRow { row, class: config.0[at] as usize }).collect()
+        };
         let of_parameter: Vec<Tree> = (0..lab.kernel.parameters.len()).map(|at| Tree::grow(&chosen(at))).collect();
         // what the trees of all parameters say together may not be among the configs: the nearest is
         ranked(lab, |tried, configs| {

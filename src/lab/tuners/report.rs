@@ -49,7 +49,9 @@ impl Played {
         let unseen = &lab.unseen;
         let shares = |tried: &MeasuredProblem, ranking: &[Config]| -> Vec<f64> {
             let costs = tried.costs(Objective::Time);
-            let share = |c: &Config| costs.iter().find(|(m, _)| *m == c).map_or(0.0, |(_, cost)| costs[0].1 / cost);
+            let share = |c: &Config| {
+                costs.iter().find(|known| known.config == c).map_or(0.0, |known| costs[0].cost / known.cost)
+            };
             ranking.iter().take(5).map(share).collect()
         };
         let all: Vec<Vec<f64>> = unseen.iter().zip(answers).map(|(tried, ranking)| shares(tried, ranking)).collect();

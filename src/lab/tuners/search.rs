@@ -1,6 +1,6 @@
 //! Tuners that measure the very problems: random search, and a local search in the manner of Kernel Tuner's greedy iterated local search.
 
-use crate::tuners::lab::{Lab, Rival};
+use crate::tuners::lab::{Lab, Rival, TimedConfig};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Config;
@@ -19,7 +19,7 @@ const NEIGHBOURS: usize = 8;
 /// Searches each problem with an equal share of the seconds; of what was not measured nothing is said.
 pub fn each(
     lab: &mut Lab,
-    search: impl Fn(&mut Lab, &MeasuredProblem, Vec<Config>, f64) -> Vec<(Config, f64)>,
+    search: impl Fn(&mut Lab, &MeasuredProblem, Vec<Config>, f64) -> Vec<TimedConfig>,
 ) -> Vec<Vec<Config>> {
     let unseen = lab.unseen.clone();
     let mut answers = Vec::new();
@@ -28,9 +28,7 @@ pub fn each(
         let mut configs = lab.candidates(tried);
         configs.shuffle(&mut lab.rng);
         let blind = configs[0].clone();
-        let mut found = search(lab, tried, configs, spare);
-        found.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let ranking: Vec<Config> = found.into_iter().map(|(config, _)| config).collect();
+        let ranking = TimedConfig::ranking(search(lab, tried, configs, spare));
         // who measured nothing has to take some config
         answers.push(if ranking.is_empty() { vec![blind] } else { ranking });
     }
@@ -54,17 +52,18 @@ impl Rival for LocalSearch {
 
     fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
         Ok(each(lab, |lab, tried, mut left, spare| {
-            let (mut found, mut here, mut tries) = (Vec::new(), None, 0);
+            let (mut found, mut here, mut tries) = (Vec::new(), None::<TimedConfig>, 0);
             while !left.is_empty() && lab.left > spare {
-                if let Some((config, _)) = &here {
+                if let Some(TimedConfig { config, .. }) = &here {
                     left.sort_by_key(|other: &Config| differing(config, other));
                 }
                 let next = left.remove(0);
                 let Some(us) = lab.measure(tried, &next) else { break };
-                found.push((next.clone(), us));
+                let next = TimedConfig { config: next, us };
+                found.push(next.clone());
                 tries += 1;
-                if here.as_ref().is_none_or(|(_, best): &(Config, f64)| us < *best) {
-                    (here, tries) = (Some((next, us)), 0);
+                if here.as_ref().is_none_or(|best| us < best.us) {
+                    (here, tries) = (Some(next), 0);
                 } else if tries == NEIGHBOURS {
                     left.shuffle(&mut lab.rng);
                     (here, tries) = (None, 0);

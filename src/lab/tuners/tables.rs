@@ -1,6 +1,6 @@
 //! Tuners that keep tables: the nearest size, a table by class of size as ATLAS keeps one, operating points as mARGOt keeps them.
 
-use crate::tuners::lab::{Lab, Rival, Surveyed};
+use crate::tuners::lab::{Lab, Rival, Surveyed, TimedConfig};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::baselines::distance;
@@ -121,8 +121,8 @@ impl Rival for OperatingPoints {
             // a time relative to its cluster's fastest is what clusters of other sizes can tell
             let mut points: HashMap<Config, (f64, f64)> = HashMap::new();
             for surveyed in by_distance(lab, &all, tried).into_iter().take(CLUSTERS) {
-                let fastest = surveyed.times.iter().map(|(_, us)| *us).fold(f64::INFINITY, f64::min);
-                for (config, us) in &surveyed.times {
+                let fastest = surveyed.times.iter().map(|timed| timed.us).fold(f64::INFINITY, f64::min);
+                for TimedConfig { config, us } in &surveyed.times {
                     let (sum, count) = points.entry(config.clone()).or_default();
                     *sum += (us / fastest).ln();
                     *count += 1.0;

@@ -8,6 +8,15 @@ pub enum Tree {
     Cut(usize, f64, Box<[Tree; 2]>),
 }
 
+/// A row with its class.
+#[derive(Clone, Copy)]
+pub struct ClassedRow<'r> {
+    /// Numbers of the row.
+    pub row: &'r [f64],
+    /// Its class.
+    pub class: usize,
+}
+
 /// Cuts from the root at most: a tree is to be read as code.
 const DEPTH: usize = 8;
 
@@ -21,12 +30,12 @@ fn purity(classes: &[usize]) -> f64 {
 
 impl Tree {
     /// Grows a tree of rows with a class each.
-    pub fn grow(rows: &[(&[f64], usize)]) -> Tree {
+    pub fn grow(rows: &[ClassedRow]) -> Tree {
         Tree::of(rows.to_vec(), DEPTH)
     }
 
-    fn of(rows: Vec<(&[f64], usize)>, depth: usize) -> Tree {
-        let classes: Vec<usize> = rows.iter().map(|(_, class)| *class).collect();
+    fn of(rows: Vec<ClassedRow>, depth: usize) -> Tree {
+        let classes: Vec<usize> = rows.iter().map(|own| own.class).collect();
         let count = |class: usize| classes.iter().filter(|c| **c == class).count();
         let most = (0..classes.iter().max().map_or(1, |most| most + 1))
             .max_by_key(|class| (count(*class), usize::MAX - class));
@@ -35,14 +44,14 @@ impl Tree {
             return leaf;
         }
         let mut best: Option<(f64, usize, f64)> = None;
-        for column in 0..rows[0].0.len() {
-            let mut values: Vec<f64> = rows.iter().map(|(row, _)| row[column]).filter(|x| x.is_finite()).collect();
+        for column in 0..rows[0].row.len() {
+            let mut values: Vec<f64> = rows.iter().map(|own| own.row[column]).filter(|x| x.is_finite()).collect();
             values.sort_by(f64::total_cmp);
             values.dedup();
             for pair in values.windows(2) {
                 let cut = (pair[0] + pair[1]) / 2.0;
                 let side = |below: bool| -> Vec<usize> {
-                    rows.iter().filter(|(row, _)| (row[column] < cut) == below).map(|(_, class)| *class).collect()
+                    rows.iter().filter(|own| (own.row[column] < cut) == below).map(|own| own.class).collect()
                 };
                 let pure = purity(&side(true)) + purity(&side(false));
                 if best.is_none_or(|(highest, _, _)| pure > highest + 1e-9) {
@@ -51,7 +60,7 @@ impl Tree {
             }
         }
         let Some((_, column, cut)) = best else { return leaf };
-        let (below, above) = rows.into_iter().partition(|(row, _)| row[column] < cut);
+        let (below, above) = rows.into_iter().partition(|own| own.row[column] < cut);
         Tree::Cut(column, cut, Box::new([below, above].map(|rows| Tree::of(rows, depth - 1))))
     }
 
@@ -71,12 +80,13 @@ mod tests {
     #[test]
     fn a_tree_cuts_where_classes_part_and_takes_the_most_frequent_elsewhere() {
         let rows: Vec<[f64; 2]> = (0..40).map(|i| [i as f64, (i * 7 % 5) as f64]).collect();
-        let labelled: Vec<(&[f64], usize)> =
-            rows.iter().map(|row| (&row[..], (row[0] > 12.5) as usize + (row[0] > 30.5) as usize)).collect();
+        let class = |row: &[f64]| (row[0] > 12.5) as usize + (row[0] > 30.5) as usize;
+        let labelled: Vec<ClassedRow> = rows.iter().map(|row| ClassedRow { row, class: class(row) }).collect();
         let tree = Tree::grow(&labelled);
-        for (row, class) in &labelled {
+        for ClassedRow { row, class } in &labelled {
             assert_eq!(tree.class(row), *class);
         }
-        assert_eq!(Tree::grow(&[(&[1.0][..], 2), (&[1.0][..], 2), (&[1.0][..], 0)]).class(&[5.0]), 2);
+        let alike = [2, 2, 0].map(|class| ClassedRow { row: &[1.0], class });
+        assert_eq!(Tree::grow(&alike).class(&[5.0]), 2);
     }
 }

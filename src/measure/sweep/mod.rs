@@ -7,7 +7,7 @@ mod precompile;
 use crate::batch::{Batch, Contender, Ending, Measured, VendorLibrary};
 use crate::engine::Compiled;
 use crate::sweep::plan::Planned;
-use crate::sweep::precompile::{CompileQueue, Precompile, compiling};
+use crate::sweep::precompile::{CompileBatch, CompileQueue, Precompile, compiling};
 use crate::worker::client::Client;
 use crate::worker::setup::Setup;
 use seqtune_data::recipe::Policy;
@@ -109,7 +109,8 @@ impl Run {
             return Err(Error::Unavailable(format!("--library: {reason}")));
         }
         let until = self.budget.map(|budget| began + budget);
-        let todo: Vec<(&Problem, Vec<&Config>)> = left.iter().map(|l| (l.problem, l.configs.clone())).collect();
+        let mut todo = Vec::new();
+        left.iter().for_each(|l| todo.push(CompileBatch { problem: l.problem, configs: l.configs.clone() }));
         let ledger = Ledger { journal, report: Report { planned, found, ..Report::default() }, progress };
         let mut measuring = Measuring { policy: &self.policy, kernel, measurer, ledger, until };
         let precompile = Precompile { ahead: self.ahead, until, stop: self.stop.clone() };

@@ -136,7 +136,7 @@ impl Planner<'_> {
     ) -> Result<HashMap<ProgramKey, Vec<Config>>> {
         let mut known: HashMap<ProgramKey, BTreeSet<&Config>> = HashMap::new();
         for tried in swept {
-            let configs = tried.results.iter().map(|(config, _)| config);
+            let configs = tried.results.iter().map(|trial| &trial.config);
             known.entry(ProgramKey::variant(self.kernel, &tried.problem)).or_default().extend(configs);
         }
         let mut members: Vec<(ProgramKey, Vec<&Problem>)> = Vec::new();
@@ -226,6 +226,7 @@ impl Planner<'_> {
 mod tests {
     use super::*;
     use crate::drawn::drawn;
+    use seqtune_data::TriedConfig;
     use seqtune_data::{InvalidityKind, Outcome};
 
     #[test]
@@ -269,7 +270,8 @@ mod tests {
         let swept: Vec<MeasuredProblem> = before
             .into_iter()
             .map(|Planned { problem, configs }| {
-                let results = configs.into_iter().map(|config| (config, failed.clone())).collect();
+                let results =
+                    configs.into_iter().map(|config| TriedConfig { config, outcome: failed.clone() }).collect();
                 MeasuredProblem { problem, device: 0, dataset: 0, results, library_us: None }
             })
             .collect();

@@ -12,8 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
-/// Batches to compile in the order of measurement, each with configs of one problem.
-pub type Todo<'p> = [(&'p Problem, Vec<&'p Config>)];
+/// Configs of one problem to compile.
+pub struct CompileBatch<'p> {
+    /// The problem.
+    pub problem: &'p Problem,
+    /// The configs.
+    pub configs: Vec<&'p Config>,
+}
 
 /// A program, and which of the two codes that PoCL makes of it.
 type CodeKey = (ProgramKey, bool);
@@ -33,7 +38,8 @@ enum CompileEvent {
 /// Queue of batches that are compiled in the background.
 pub struct CompileQueue<'p> {
     kernel: &'p Kernel,
-    todo: &'p Todo<'p>,
+    /// In the order of measurement.
+    todo: &'p [CompileBatch<'p>],
     /// Number of batches compiled ahead.
     ahead: usize,
     /// Number of batches requested, and number finished.
@@ -62,7 +68,7 @@ pub struct Precompile {
 pub fn compiling<T>(
     kernel: &Kernel,
     mut children: Vec<Client>,
-    todo: &Todo,
+    todo: &[CompileBatch],
     Precompile { ahead, until, stop }: Precompile,
     measure: impl FnOnce(&mut CompileQueue) -> Result<T>,
 ) -> Result<T> {
@@ -79,7 +85,7 @@ pub fn compiling<T>(
                 !is_stopped && until.is_none_or(|until| Instant::now() < until)
             };
             for at in asked {
-                let (problem, configs) = &todo[at];
+                let CompileBatch { problem, configs } = &todo[at];
                 let is_new = |c: &&&Config| begun.insert(code_key(kernel, problem, c));
                 let new: Vec<&Config> = configs.iter().filter(is_new).copied().collect();
                 let done = compile_all(&mut children, kernel, problem, &new, &go_on, &mut |i, fault| {
@@ -110,7 +116,7 @@ impl CompileQueue<'_> {
             self.requests.send(self.asked).map_err(|_| gone())?;
             self.asked += 1;
         }
-        let (problem, configs) = &self.todo[at];
+        let CompileBatch { problem, configs } = &self.todo[at];
         let keys = configs.iter().map(|c| code_key(self.kernel, problem, c));
         let mut left: HashSet<CodeKey> = keys.filter(|k| !self.compiled.contains_key(k)).collect();
         while self.done <= at {

@@ -9,9 +9,9 @@
 use crate::confidence::opinion_pool::{LogProbs, PoolWeights, pooled_score};
 use crate::numeric::softmax::softmax;
 use crate::search::candidate::Scored;
-use seqtune_kernel::Count;
 use seqtune_kernel::elementary::{exp, ln};
 use seqtune_kernel::error::{Result, input};
+use seqtune_kernel::{Config, Count};
 use serde::{Deserialize, Serialize};
 
 /// Part of the best speed (or energy, or their product) that an answer which is not marked may lose in a share [`RISK`] of the problems.
@@ -40,6 +40,15 @@ pub struct Calibration {
     /// Measured configs of one of these, in the median; `None` of a model that was made before this was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configs: Option<usize>,
+}
+
+/// A config whose cost is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownCost<'c> {
+    /// The config.
+    pub config: &'c Config,
+    /// Its cost, in the unit of the objective.
+    pub cost: f64,
 }
 
 /// A problem whose costs are known: log-probabilities of its configs beside their measured costs.

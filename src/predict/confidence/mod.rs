@@ -11,7 +11,8 @@ pub(crate) mod stated_probability;
 mod unsure;
 
 pub use calibration::{
-    BestRank, Calibration, LOSS, MarkedPrediction, RISK, RankedConfig, ScoredConfigs, ScoredProblem, TopPrediction,
+    BestRank, Calibration, KnownCost, LOSS, MarkedPrediction, RISK, RankedConfig, ScoredConfigs, ScoredProblem,
+    TopPrediction,
 };
 pub use device_calibration::{DeviceCalibration, MeasuredDevice, PlattScaling};
 pub use held_out::{

@@ -7,6 +7,7 @@ use seqtune_console::arguments::evaluate::{CrossValidation, trees};
 use seqtune_console::inputs::tables;
 use seqtune_console::outputs::command_line;
 use seqtune_console::signals::end_with;
+use seqtune_data::KernelTable;
 use seqtune_kernel::error::{Result, input};
 use seqtune_predict::Settings;
 
@@ -16,7 +17,7 @@ use seqtune_predict::Settings;
 /// `Error::Input` where the datasets allow no such folds, else the error of training.
 pub fn run(args: &CrossValidation, held_out: HeldOut) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
-    let [(kernel, table)] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
+    let [KernelTable { kernel, table }] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
     if table.tried.is_empty() {
         return input("the datasets hold no record");
     }

@@ -7,8 +7,7 @@ use seqtune_console::inputs::tables;
 use seqtune_console::outputs::{Kind, Replace, claim, command_line};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::end_with;
-use seqtune_data::Table;
-use seqtune_kernel::Kernel;
+use seqtune_data::KernelTable;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_predict::Model;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// A kernel's whole model, and where its small decoder goes.
 struct Task {
-    corpus: [(Kernel, Table); 1],
+    corpus: [KernelTable; 1],
     model: PathBuf,
     output: PathBuf,
 }
@@ -32,7 +31,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut made = Vec::new();
     end_with(|| "decoders that are finished are kept, and the same command goes on".into())?;
     for task in &tasks {
-        let name = &task.corpus[0].0.name;
+        let name = &task.corpus[0].kernel.name;
         // an interrupted run goes on: what is finished is kept
         let existing = Model::small_file(&task.output);
         if tasks.len() > 1 && existing.is_file() && !args.overwrite {
@@ -54,7 +53,7 @@ pub fn run(args: Args) -> Result<()> {
 /// What is to be distilled, checked before the work begins.
 fn tasks(args: &Args) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
-    for (kernel, table) in tables(&args.datasets, None)? {
+    for KernelTable { kernel, table } in tables(&args.datasets, None)? {
         let own = args.model.join(&kernel.name);
         let inner = Model::file(&own).is_file();
         let model = if inner { own } else { args.model.clone() };
@@ -63,7 +62,7 @@ fn tasks(args: &Args) -> Result<Vec<Task>> {
             Some(output) => output.clone(),
             None => model.clone(),
         };
-        tasks.push(Task { corpus: [(kernel, table)], model, output });
+        tasks.push(Task { corpus: [KernelTable { kernel, table }], model, output });
     }
     match &tasks[..] {
         [] => return input("the datasets hold no record"),

@@ -13,9 +13,8 @@ use seqtune_console::inputs::tables;
 use seqtune_console::outputs::{Kind, Replace, claim, command_line};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::end_with;
-use seqtune_data::Table;
+use seqtune_data::KernelTable;
 use seqtune_eval::left_out::LeftOutInTurn;
-use seqtune_kernel::Kernel;
 use seqtune_kernel::counted;
 use seqtune_kernel::error::{Result, input, io};
 use seqtune_predict::model::{Part, Split, Target};
@@ -35,12 +34,12 @@ pub fn run(args: Args) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let tuned = is_tuned(&corpus)?;
     let from = match (&args.fine_tune, &corpus[..]) {
-        (Some(from), [(kernel, _), ..]) => Some(whole(from, &kernel.name)?),
+        (Some(from), [KernelTable { kernel, .. }, ..]) => Some(whole(from, &kernel.name)?),
         _ => None,
     };
     let settings = settings(&args, from.as_ref(), tuned)?;
-    let problems: usize = corpus.iter().map(|(_, table)| table.tried.len()).sum();
-    let records: usize = corpus.iter().map(|(_, table)| table.records()).sum();
+    let problems: usize = corpus.iter().map(|data| data.table.tried.len()).sum();
+    let records: usize = corpus.iter().map(|data| data.table.records()).sum();
     let kernels = corpus.len();
     let groups = learning(groups(corpus, &args.output, args.together), &settings.split, tuned)?;
     let stale = stale(&args, &groups)?;
@@ -57,7 +56,7 @@ pub fn run(args: Args) -> Result<()> {
         true => format!("{} keeps what was trained so far, and the same command goes on", place.display()),
         false => "nothing was kept yet; the same command begins anew".into(),
     })?;
-    let models = train_all(&args, &groups, from.as_ref(), &settings, (existing, tuned))?;
+    let models = train_all(&args, &groups, from.as_ref(), &settings, existing, tuned)?;
     for file in &stale {
         std::fs::remove_file(file).map_err(io(file))?;
     }
@@ -87,15 +86,18 @@ fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
             counts[0] += problems.train.len();
             counts[1] += problems.validation.len();
         }
-        counts[2] += corpus.iter().map(|(k, t)| part_of(k, t, split, Part::Test, tuned).len()).sum::<usize>();
+        counts[2] += corpus
+            .iter()
+            .map(|KernelTable { kernel: k, table: t }| part_of(k, t, split, Part::Test, tuned).len())
+            .sum::<usize>();
     }
     counts
 }
 
 /// Whether tables hold what tuners chose; an error where they hold that and sweeps.
-fn is_tuned(corpus: &[(Kernel, Table)]) -> Result<bool> {
-    let tuned = corpus.iter().all(|(_, table)| table.is_tuned());
-    if !tuned && corpus.iter().any(|(_, t)| t.tried.iter().any(|t| t.tuned().is_some())) {
+fn is_tuned(corpus: &[KernelTable]) -> Result<bool> {
+    let tuned = corpus.iter().all(|data| data.table.is_tuned());
+    if !tuned && corpus.iter().any(|data| data.table.tried.iter().any(|t| t.tuned().is_some())) {
         return input("sweeps and databases of tuned configs are learned apart; give one kind of them");
     }
     Ok(tuned)
@@ -176,8 +178,12 @@ fn learning(mut groups: Vec<ModelGroup>, split: &Split, tuned: bool) -> Result<V
     Ok(groups)
 }
 
-/// A model, and what came of leaving its sizes out in turn, where they are few.
-type Trained = (Model, Option<LeftOutInTurn>);
+/// A model that was trained.
+struct Trained {
+    model: Model,
+    /// What came of leaving its sizes out in turn, where they are few.
+    left_out: Option<LeftOutInTurn>,
+}
 
 /// Trains a model for each group.
 fn train_all(
@@ -185,7 +191,8 @@ fn train_all(
     groups: &[ModelGroup],
     from: Option<&Model>,
     settings: &Settings,
-    (existing, tuned): (Existing, bool),
+    existing: Existing,
+    tuned: bool,
 ) -> Result<Vec<Trained>> {
     let mut reporter = ProgressReporter::new(groups, tuned);
     let mut models = Vec::new();
@@ -202,11 +209,11 @@ fn train_all(
             Some(from) => refine(from, corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
             None => train(corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
         };
-        let model = model.map_err(|e| e.at(group.name()))?;
-        models.push(match judged {
-            Some(judged) => (with_figures(model, &judged, folder)?, Some(judged.figures)),
-            None => (model, None),
-        });
+        let mut model = model.map_err(|e| e.at(group.name()))?;
+        if let Some(judged) = &judged {
+            model = with_figures(model, judged, folder)?;
+        }
+        models.push(Trained { model, left_out: judged.map(|judged| judged.figures) });
         reporter.next(group);
     }
     reporter.end();
@@ -215,7 +222,7 @@ fn train_all(
 
 /// Leaves the sizes of a group out in turn, with a bar.
 fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
-    let [(kernel, table)] = &group.corpus[..] else { return Ok(None) };
+    let [KernelTable { kernel, table }] = &group.corpus[..] else { return Ok(None) };
     let bar: Mutex<Option<Bar>> = Mutex::new(None);
     let show = |done: usize, all: usize| {
         let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
@@ -253,18 +260,13 @@ fn with_figures(mut model: Model, judged: &Judged, folder: &Path) -> Result<Mode
 fn show(args: &Args, groups: &[ModelGroup], models: &[Trained]) -> Result<()> {
     if args.json {
         return match models {
-            [(model, _)] => answer_json(&model.meta),
-            _ => answer_json(&models.iter().map(|(m, _)| &m.meta).collect::<Vec<_>>()),
+            [trained] => answer_json(&trained.model.meta),
+            _ => answer_json(&models.iter().map(|trained| &trained.model.meta).collect::<Vec<_>>()),
         };
     }
-    for (group, (model, figures)) in groups.iter().zip(models) {
-        let scores = match figures {
-            Some(figures) => figures.text(),
-            None => {
-                let scores = model.meta.scores.iter().map(|(name, score)| format!("{name}: {score:.4}"));
-                scores.collect::<Vec<_>>().join("\n")
-            }
-        };
+    for (group, Trained { model, left_out }) in groups.iter().zip(models) {
+        let own = || model.meta.scores.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect::<Vec<_>>();
+        let scores = left_out.as_ref().map_or_else(|| own().join("\n"), LeftOutInTurn::text);
         let file = Model::file(&group.folder);
         let weights = counted(model.size(), "weight");
         answer(&format!("{}: {weights}\n  {}", file.display(), scores.replace('\n', "\n  ")));
@@ -274,7 +276,7 @@ fn show(args: &Args, groups: &[ModelGroup], models: &[Trained]) -> Result<()> {
 
 /// Files of models in the folder whose kernels all get another model now.
 fn stale(args: &Args, groups: &[ModelGroup]) -> Result<Vec<PathBuf>> {
-    let trained: Vec<&str> = groups.iter().flat_map(|g| &g.corpus).map(|(kernel, _)| kernel.name.as_str()).collect();
+    let trained: Vec<&str> = groups.iter().flat_map(|g| &g.corpus).map(|data| data.kernel.name.as_str()).collect();
     let mut stale = Vec::new();
     for folder in Model::folders(&args.output)? {
         let replaced = groups.iter().any(|g| g.folder == folder);

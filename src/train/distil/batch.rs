@@ -4,7 +4,7 @@
 //! stand in the order of their positions, so that those which are asked for the same parameter are neighbours.
 
 use crate::distil::lesson::Lesson;
-use crate::distil::network::{Inputs, Student};
+use crate::distil::network::{Inputs, Student, TokenRange};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -17,8 +17,8 @@ use tch::{Kind, Tensor};
 pub struct Group {
     /// How many there are.
     pub count: i64,
-    /// Tokens of its values in the vocabulary: first and number.
-    pub tokens: (i64, i64),
+    /// Tokens of its values.
+    pub tokens: TokenRange,
     /// True where a value may not follow: (nodes, values).
     pub illegal: Tensor,
     /// Columns of what the values decide, and their encoding (nodes, values, columns); `None` where they decide nothing.
@@ -269,7 +269,7 @@ fn group(featurizer: &Featurizer, nodes: &[Placed], position: usize) -> Group {
     let columns: Vec<i64> = columns.iter().map(|c| *c as i64).collect();
     Group {
         count: nodes.len() as i64,
-        tokens: (featurizer.token(position, 0) as i64, values as i64),
+        tokens: TokenRange { first: featurizer.token(position, 0) as i64, count: values as i64 },
         illegal: shaped(&illegal, &[nodes.len(), values]),
         decided: (!columns.is_empty())
             .then(|| (Tensor::from_slice(&columns), shaped(&numbers, &[nodes.len(), values, columns.len()]))),

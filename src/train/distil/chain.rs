@@ -3,8 +3,8 @@
 //! A forest for each parameter gives every legal value a score by problem, prefix and what the value decides; the softmax over the values is fitted
 //! to what was tuned (ListNet, Cao et al. 2007). Of some ten thousand problems trees and networks together need fewer nats than either (docs/log).
 
-use seqtune_data::Table;
-use seqtune_fit::gbdt::fit_lists;
+use seqtune_data::{Table, TriedConfig};
+use seqtune_fit::gbdt::{ListRows, fit_lists};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Choice, Objective};
@@ -43,7 +43,7 @@ impl Chain {
                 return Ok(None);
             }
             let held = lists(featurizer, table, held, *at)?;
-            let of = |l: Lists| (l.rows, l.counts, l.tuned);
+            let of = |lists: Lists| ListRows { rows: lists.rows, counts: lists.counts, shares: lists.tuned };
             Ok(Some(fit_lists(known.columns, of(known), of(held), seed).in_step()))
         })?;
         Ok(Chain { forests })
@@ -53,13 +53,14 @@ impl Chain {
     pub fn log(
         &self,
         featurizer: &Featurizer,
-        (instance, quantities): (&Instance, &[f32]),
+        instance: &Instance,
+        quantities: &[f32],
         prefix: &[Choice],
         choices: &[Choice],
     ) -> Option<Vec<f64>> {
         let forest = self.forests[prefix.len()].as_ref()?;
         let mut rows = Vec::new();
-        choices.iter().for_each(|choice| row(featurizer, instance, quantities, (prefix, *choice), &mut rows));
+        choices.iter().for_each(|choice| row(featurizer, instance, quantities, prefix, *choice, &mut rows));
         let scores: Vec<f64> = forest.predict(&rows, rows.len() / choices.len()).into_iter().map(f64::from).collect();
         Some(softmax(&scores, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect())
     }
@@ -71,7 +72,7 @@ fn lists(featurizer: &Featurizer, table: &Table, problems: &[usize], at: usize) 
     let most = MOST_ROWS / featurizer.kernel.parameters[at].values.len().max(1);
     for i in problems.iter().step_by(problems.len().div_ceil(most.max(1)).max(1)) {
         let tried = &table.tried[*i];
-        let Some((config, _)) = tried.tuned() else { continue };
+        let Some(TriedConfig { config, .. }) = tried.tuned() else { continue };
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
         let open = instance.space.completions(&config.0[..at])?;
         if open.only().is_some() {
@@ -80,7 +81,7 @@ fn lists(featurizer: &Featurizer, table: &Table, problems: &[usize], at: usize) 
         let quantities = featurizer.quantities(&instance, Objective::Time);
         for choice in open.iter() {
             let first = lists.rows.len();
-            row(featurizer, &instance, &quantities, (&config.0[..at], choice), &mut lists.rows);
+            row(featurizer, &instance, &quantities, &config.0[..at], choice, &mut lists.rows);
             lists.columns = lists.rows.len() - first;
             lists.tuned.push((choice == config.0[at]) as u8 as f32);
         }
@@ -94,7 +95,8 @@ fn row(
     featurizer: &Featurizer,
     instance: &Instance,
     quantities: &[f32],
-    (prefix, choice): (&[Choice], Choice),
+    prefix: &[Choice],
+    choice: Choice,
     out: &mut Vec<f32>,
 ) {
     let first = out.len();

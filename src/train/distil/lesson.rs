@@ -48,6 +48,15 @@ pub struct Wanted {
     pub costs: [f32; 2],
 }
 
+/// A config with its share of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigShare<'c> {
+    /// The config.
+    pub config: &'c Config,
+    /// Its share, 0 to 1.
+    pub share: f64,
+}
+
 impl Lesson {
     /// The lesson of the configs of one problem; their shares are scaled to sum to 1.
     ///
@@ -91,12 +100,12 @@ impl Lesson {
         instance: &Instance,
         asked: &[PrefixScores],
         finished: Wanted,
-        tuned: Option<(&Config, f64)>,
+        tuned: Option<ConfigShare>,
     ) -> Result<Lesson> {
         let mut lesson = Lesson::new(featurizer, instance, Objective::Time, vec![finished])?;
         let mut nodes: HashMap<Vec<Choice>, u32> =
             lesson.prefixes.iter().enumerate().map(|(node, prefix)| (prefix.clone(), node as u32)).collect();
-        let rest = 1.0 - tuned.map_or(0.0, |(_, share)| share);
+        let rest = 1.0 - tuned.map_or(0.0, |tuned| tuned.share);
         for PrefixScores { prefix, log_probability, choices, log } in asked {
             let node = match nodes.get(prefix) {
                 Some(node) => *node,
@@ -105,7 +114,7 @@ impl Lesson {
             lesson.shares[node as usize] =
                 log.iter().map(|log| (rest * (log_probability + log).exp()) as f32).collect();
         }
-        if let Some((config, share)) = tuned {
+        if let Some(ConfigShare { config, share }) = tuned {
             for (node, choice) in lesson.path(featurizer, instance, config, &mut nodes)?.steps {
                 let legal = lesson.legal[node as usize];
                 let shares = &mut lesson.shares[node as usize];

@@ -13,12 +13,12 @@ use crate::checkpoint::Checkpoint;
 use crate::distil::chain::Chain;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::teacher::{Teacher, soft_target};
-use crate::distil::trainer::Course;
-use crate::distil::whole::Whole;
+use crate::distil::trainer::{BestWeights, Course};
+use crate::distil::whole::{Division, Whole};
 use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
-use seqtune_data::{Table, today};
+use seqtune_data::{KernelTable, Table, TriedConfig, today};
 use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
 use seqtune_kernel::canonical::{Canonical, structure};
@@ -142,12 +142,12 @@ const MOST: usize = 40_000;
 pub fn distil(
     model: &Model,
     refined: Option<&Model>,
-    corpus: &[(Kernel, Table)],
+    corpus: &[KernelTable],
     options: &Options,
     folder: &Path,
     told: &mut dyn FnMut(Stage),
 ) -> Result<Model> {
-    let [(kernel, table)] = corpus else {
+    let [KernelTable { kernel, table }] = corpus else {
         return input("a small decoder serves one kernel; distil one model at a time");
     };
     if model.meta.distilled.is_some() {
@@ -186,7 +186,7 @@ fn checkpoint_key(model: &str, recipe: &Recipe, seed: u64, refined: Option<Strin
 ///
 /// # Errors
 /// As [`distil`].
-pub fn kept(model: &Model, corpus: &[(Kernel, Table)], options: &Options, folder: &Path) -> Result<Model> {
+pub fn kept(model: &Model, corpus: &[KernelTable], options: &Options, folder: &Path) -> Result<Model> {
     let file = Model::small_file(folder);
     if file.is_file() {
         let small = Model::load(&file)?;
@@ -248,10 +248,10 @@ impl Distillation<'_> {
         };
         let weights = random_small_weights(&hparams, &self.featurizer.vocab, seed);
         let mut learned = |step, loss, nats| told(Stage::Learning(step, steps, loss, nats));
-        let (weights, nats) = course.take(weights, checkpoint, &mut learned)?;
+        let BestWeights { weights, nats } = course.take(weights, checkpoint, &mut learned)?;
         let mut small = self.describe(weights, nats, hparams)?;
         self.compare(&mut small)?;
-        shown::record(&mut small, &[(self.kernel.clone(), self.table.clone())], threads())?;
+        shown::record(&mut small, &[KernelTable::new(self.kernel.clone(), self.table.clone())], threads())?;
         Ok(small)
     }
 
@@ -303,7 +303,7 @@ impl Distillation<'_> {
             let wanted = |config: &Config, target| Wanted { config: config.clone(), target, costs: [f32::NAN; 2] };
             let mut lessons = Vec::new();
             if self.plan.tuned {
-                let Some((config, _)) = tried.tuned() else { return Ok(lessons) };
+                let Some(TriedConfig { config, .. }) = tried.tuned() else { return Ok(lessons) };
                 return Ok(vec![Lesson::new(self.featurizer, &instance, Objective::Time, vec![wanted(config, 1.0)])?]);
             }
             for objective in &self.model.meta.objectives {
@@ -311,7 +311,7 @@ impl Distillation<'_> {
                 if costs.len() < 2 {
                     continue;
                 }
-                let all = soft_target(&costs, SHARP).into_iter().map(|(config, target)| wanted(config, target));
+                let all = soft_target(&costs, SHARP).into_iter().map(|share| wanted(share.config, share.share));
                 lessons.push(Lesson::new(self.featurizer, &instance, *objective, all.collect())?);
             }
             Ok(lessons)
@@ -328,7 +328,7 @@ impl Distillation<'_> {
         match self.plan.tuned {
             true => {
                 let mut all = Vec::new();
-                for (whole, indices) in divided {
+                for Division { predictor: whole, indices } in divided {
                     let of = |predictor| said(predictor, self.table, &indices, Objective::Time, threads());
                     let (own, whole) = (of(&own)?, of(whole)?);
                     losses.extend(own.iter().zip(&whole).filter_map(|(s, w)| pair(s.first.lost, w.first.lost)));
@@ -339,7 +339,7 @@ impl Distillation<'_> {
             }
             false => {
                 let mut all = Vec::new();
-                for (whole, indices) in divided {
+                for Division { predictor: whole, indices } in divided {
                     let (known, of_whole) = (self.known(&own, &indices)?, self.known(whole, &indices)?);
                     let weights = whole.pool_weights();
                     let pairs = known.iter().zip(&of_whole);

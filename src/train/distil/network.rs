@@ -24,6 +24,15 @@ pub struct Inputs {
     pub positions: Tensor,
 }
 
+/// Tokens of the vocabulary that follow one another.
+#[derive(Clone, Copy)]
+pub struct TokenRange {
+    /// The first.
+    pub first: i64,
+    /// How many there are.
+    pub count: i64,
+}
+
 /// A block of the decoder: x + down(relu(up(norm(x)))).
 struct Block {
     norm: Norm,
@@ -112,8 +121,8 @@ impl Student {
         self.norm_out.forward(&x)
     }
 
-    /// Scores of so many tokens from the first on (nodes, values) from hidden states (nodes, D).
-    pub fn logits(&self, hidden: &Tensor, (first, count): (i64, i64)) -> Tensor {
+    /// Scores of tokens (nodes, tokens) from hidden states (nodes, D).
+    pub fn logits(&self, hidden: &Tensor, TokenRange { first, count }: TokenRange) -> Tensor {
         hidden.linear(&self.logits.weight.narrow(0, first, count), Some(&self.logits.bias.narrow(0, first, count)))
     }
 

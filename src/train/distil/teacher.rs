@@ -2,9 +2,9 @@
 //! do together (distillation, Hinton et al. 2015).
 
 use crate::distil::chain::Chain;
-use crate::distil::lesson::{Lesson, Wanted};
+use crate::distil::lesson::{ConfigShare, Lesson, Wanted};
 use crate::distil::whole::Whole;
-use crate::examples::{between, contenders};
+use crate::examples::{UnmeasuredProblem, between, contenders};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,6 +12,7 @@ use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Config, Device, Objective, Problem};
+use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::numeric::softmax::{distribution, softmax};
 use seqtune_predict::search::PrefixScores;
@@ -88,7 +89,8 @@ impl Teacher<'_> {
         }
         let of_devices = self.whole.together(&tried);
         for i in 0..invented {
-            let (problem, device) = between(&self.featurizer.kernel, &of_devices[i % of_devices.len()], &mut rng);
+            let UnmeasuredProblem { problem, device } =
+                between(&self.featurizer.kernel, &of_devices[i % of_devices.len()], &mut rng);
             let device = &self.table.devices[device];
             asked.push(Asked { problem, device, measured: None, seed: rng.random() });
         }
@@ -143,7 +145,7 @@ impl Teacher<'_> {
         };
         let instance = Instance::new(&self.featurizer.kernel, &asked.problem, asked.device);
         let costs = of.costs(self.objective);
-        let configs = costs.iter().map(|(config, _)| *config).filter(|c| instance.space.is_legal(c)).cloned().collect();
+        let configs = costs.iter().map(|known| known.config).filter(|c| instance.space.is_legal(c)).cloned().collect();
         let known = asked.measured.map_or(Vec::new(), |_| soft_target(&costs, self.tau));
         let lesson = self.judged(asked, &instance, configs, known)?;
         Ok(lesson.map(|lesson| Lesson { among_legal: false, ..lesson }))
@@ -155,7 +157,7 @@ impl Teacher<'_> {
         asked: &Asked,
         instance: &Instance,
         configs: Vec<Config>,
-        known: Vec<(&Config, f64)>,
+        known: Vec<ConfigShare>,
     ) -> Result<Option<Lesson>> {
         let Asked { problem, device, measured, .. } = asked;
         if configs.len() < 2 {
@@ -168,13 +170,13 @@ impl Teacher<'_> {
         let mut target = softmax(&scores, 1.0 / SHARPER);
         if !known.is_empty() {
             target.iter_mut().for_each(|p| *p *= 1.0 - self.measured);
-            for (config, share) in known {
+            for ConfigShare { config, share } in known {
                 let at = configs.iter().position(|c| c == config);
                 at.into_iter().for_each(|at| target[at] += self.measured * share);
             }
         }
         let heads = |i: usize| {
-            let outcome = measured.and_then(|m| m.results.iter().find(|(c, _)| *c == configs[i])).map(|(_, o)| o);
+            let outcome = measured.and_then(|measured| measured.outcome(&configs[i]));
             let time = outcome.and_then(Outcome::time_us).or(scored[i].time_us);
             self.featurizer.encode_costs(instance, time, outcome.and_then(Outcome::joules).or(scored[i].joules))
         };
@@ -202,24 +204,24 @@ impl Teacher<'_> {
         // trees of all devices know no more of one with few records than networks of all
         if let Some(chain) = self.chain.filter(|_| !self.whole.is_refined_on(device)) {
             let quantities = self.featurizer.quantities(&instance, self.objective);
-            said.iter_mut().for_each(|asked| self.with_trees(chain, (&instance, &quantities), asked));
+            said.iter_mut().for_each(|asked| self.with_trees(chain, &instance, &quantities, asked));
         }
         let Some(last) = said.iter().max_by_key(|asked| asked.prefix.len()) else { return Ok(None) };
         let tuned = measured.and_then(MeasuredProblem::tuned);
-        let Some(config) = tuned.map(|(config, _)| config.clone()).or_else(|| completed(&instance, last)) else {
+        let Some(config) = tuned.map(|tuned| tuned.config.clone()).or_else(|| completed(&instance, last)) else {
             return Ok(None);
         };
-        let time = tuned.and_then(|(_, outcome)| outcome.time_us());
+        let time = tuned.and_then(|tuned| tuned.outcome.time_us());
         let costs = self.featurizer.encode_costs(&instance, time, None);
-        let tuned = tuned.map(|(config, _)| (config, self.measured));
+        let tuned = tuned.map(|tuned| ConfigShare { config: &tuned.config, share: self.measured });
         let finished = Wanted { config, target: 1.0, costs };
         Lesson::of_prefixes(self.featurizer, &instance, &said, finished, tuned).map(Some)
     }
 
     /// Takes the geometric mean of what networks and trees say behind a prefix.
-    fn with_trees(&self, chain: &Chain, problem: (&Instance, &[f32]), asked: &mut PrefixScores) {
+    fn with_trees(&self, chain: &Chain, instance: &Instance, quantities: &[f32], asked: &mut PrefixScores) {
         let PrefixScores { prefix, choices, log, .. } = &*asked;
-        let Some(trees) = chain.log(self.featurizer, problem, prefix, choices) else { return };
+        let Some(trees) = chain.log(self.featurizer, instance, quantities, prefix, choices) else { return };
         let both: Vec<f64> = log.iter().zip(trees).map(|(network, trees)| 0.5 * (network + trees)).collect();
         asked.log = softmax(&both, 1.0).into_iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect();
     }
@@ -237,11 +239,12 @@ impl Teacher<'_> {
 }
 
 /// What a small decoder learns of costs, which come best first: the shares of their configs by the soft target of temperature `tau`, sharpened.
-pub fn soft_target<'c>(costs: &[(&'c Config, f64)], tau: f64) -> Vec<(&'c Config, f64)> {
-    let Some((_, best)) = costs.first() else { return Vec::new() };
-    let relative: Vec<f64> = costs.iter().map(|(_, cost)| cost / best).collect();
+pub fn soft_target<'c>(costs: &[KnownCost<'c>], tau: f64) -> Vec<ConfigShare<'c>> {
+    let Some(best) = costs.first().map(|known| known.cost) else { return Vec::new() };
+    let relative: Vec<f64> = costs.iter().map(|known| known.cost / best).collect();
     let shares = distribution(&relative, Some(tau / SHARPER));
-    costs.iter().zip(shares).map(|((config, _), share)| (*config, share as f64)).collect()
+    let share = |(known, share): (&KnownCost<'c>, f32)| ConfigShare { config: known.config, share: share as f64 };
+    costs.iter().zip(shares).map(share).collect()
 }
 
 /// A config that begins with a prefix and its most probable choice, and goes on with the first legal ones.

@@ -44,6 +44,14 @@ pub struct Course<'a> {
     pub seed: u64,
 }
 
+/// Weights with the best validation score.
+pub struct BestWeights {
+    /// The weights.
+    pub weights: Weights,
+    /// Their score in nats.
+    pub nats: f64,
+}
+
 #[derive(Serialize, Deserialize)]
 struct State {
     best: f64,
@@ -63,7 +71,7 @@ impl Course<'_> {
         weights: Weights,
         checkpoint: &Checkpoint,
         told: &mut dyn FnMut(usize, f64, f64),
-    ) -> Result<(Weights, f64)> {
+    ) -> Result<BestWeights> {
         let fresh = || Resumed {
             optimizer: AdamW::new(&weights),
             kept: copy(&weights),
@@ -88,7 +96,7 @@ impl Course<'_> {
             }
         }
         match state.best < f64::MAX {
-            true => Ok((kept, state.best)),
+            true => Ok(BestWeights { weights: kept, nats: state.best }),
             false => Err(Error::Failed("training diverged: no update gave numbers; give another --seed".into())),
         }
     }

@@ -12,6 +12,14 @@ pub struct Whole {
     refined: Option<(Predictor, Vec<Device>)>,
 }
 
+/// Problems that one model answers.
+pub struct Division<'w> {
+    /// The model.
+    pub predictor: &'w Predictor,
+    /// Indices of the problems.
+    pub indices: Vec<usize>,
+}
+
 impl Whole {
     /// Refuses a refined model that went on from another one.
     ///
@@ -54,10 +62,10 @@ impl Whole {
     }
 
     /// Problems, divided by what answers them.
-    pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<(&'w Predictor, Vec<usize>)> {
+    pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<Division<'w>> {
         let is_refined = |i: &usize| self.is_refined_on(&table.devices[table.tried[*i].device]);
         let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(|i| is_refined(i));
-        let refined = self.refined.as_ref().map(|(predictor, _)| (predictor, refined));
-        [Some((&self.of_all, rest)), refined].into_iter().flatten().collect()
+        let refined = self.refined.as_ref().map(|(predictor, _)| Division { predictor, indices: refined });
+        [Some(Division { predictor: &self.of_all, indices: rest }), refined].into_iter().flatten().collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The network as it is trained, asked what the network for prediction is asked: a test holds that they agree.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Forward};
 use crate::network::tensors::{self, numbers};
 use crate::network::transformer::Transformer;
 use seqtune_kernel::error::{Result, input};
@@ -37,7 +37,7 @@ pub fn score_by_libtorch(
     let rows: Vec<&Sequence> = sequences.iter().collect();
     let batch = Batch::new(featurizer, &[&quantities], rows.len(), &rows);
     let net = Transformer::new(&model.meta.hparams, &tensors::from_arrays(&weights))?;
-    let (decoded, outputs) = no_grad(|| batch.forward(&net));
+    let Forward { decoded, scores: outputs } = no_grad(|| batch.forward(&net));
     let log = numbers(&batch.chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float))?;
     let or_zeros = |scores: Option<Tensor>| scores.map_or(Ok(vec![0.0; log.len()]), |scores| numbers(&scores));
     let rank = outputs.rank.map(|rank| rank.log_softmax(0, Kind::Float));

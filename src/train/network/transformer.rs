@@ -4,7 +4,7 @@
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
 use crate::network::decoder::choices::{Choices, Judged};
-use crate::network::decoder::{Decoder, Part, Pass};
+use crate::network::decoder::{Decoder, HiddenStates, Part, Pass};
 use crate::network::layers::{Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_kernel::error::Result;
@@ -259,7 +259,7 @@ impl Transformer {
         let weigh = &self.weigh[kernel];
         let (hidden, passes, judged) = no_grad(|| {
             let rows = memory.view([-1, d]);
-            let (hidden, passes) =
+            let HiddenStates { states: hidden, passes } =
                 self.decoder.forward(embedded.copy(), &rows, sources, &steps.parts, dropout.as_deref_mut());
             let judged = Judged::new(&hidden, &tokens, weigh, &steps.choices);
             (hidden, passes, judged)

@@ -107,6 +107,22 @@ pub struct Pass {
     memory: Tensor,
 }
 
+/// Hidden states, with what is kept for the way back.
+pub struct HiddenStates {
+    /// The states: (N, D).
+    pub states: Tensor,
+    /// By part, its pass.
+    pub passes: Vec<Pass>,
+}
+
+/// A layer with what it left of a part.
+#[derive(Clone, Copy)]
+struct LayerPass<'a> {
+    layer: &'a Layer,
+    trace: &'a Trace,
+    part: &'a Part,
+}
+
 /// What the gradient of the hidden states means for everything before them.
 pub struct Before {
     /// Gradient of the decoder's input: (N, D).
@@ -146,7 +162,7 @@ impl Decoder {
         sources: i64,
         parts: &[Part],
         mut dropout: Option<&mut Dropout>,
-    ) -> (Tensor, Vec<Pass>) {
+    ) -> HiddenStates {
         let d = x.size()[1] as usize;
         let hidden = empty(&x.size());
         let passes = parts.iter().zip(places(parts, sources)).map(|(part, (nodes, rows))| {
@@ -161,7 +177,7 @@ impl Decoder {
             Pass { traces, last, memory }
         });
         let passes = passes.collect();
-        (hidden, passes)
+        HiddenStates { states: hidden, passes }
     }
 
     fn through(&self, layer: &Layer, x: &mut Tensor, memory: &Tensor, part: &Part, masks: Masks) -> Trace {
@@ -200,39 +216,38 @@ impl Decoder {
             let (mut x, mut memory) = (within(&x, nodes), within(&memory, rows));
             pass.last.back(&self.norm, &within(hidden, nodes), &mut x, &mut gradients);
             for (layer, trace) in self.layers.iter().zip(&pass.traces).rev() {
-                self.back_through(layer, trace, part, &mut x, &mut gradients);
-                self.back_across(layer, trace, (pass, part), (&mut x, &mut memory), &mut gradients);
-                self.back_along(layer, trace, part, &mut x, &mut gradients);
+                let own = LayerPass { layer, trace, part };
+                self.back_through(own, &mut x, &mut gradients);
+                memory += self.back_across(own, &pass.memory, &mut x, &mut gradients);
+                self.back_along(own, &mut x, &mut gradients);
             }
         }
         Before { x, memory, weights: gradients.kept }
     }
 
-    fn back_through(&self, layer: &Layer, trace: &Trace, part: &Part, x: &mut Tensor, gradients: &mut Gradients) {
+    fn back_through(&self, own: LayerPass, x: &mut Tensor, gradients: &mut Gradients) {
+        let LayerPass { layer, trace, part } = own;
         let dy = masked(x, part, trace.masks[2].as_deref());
         let dbent = gradients.linear(&layer.down, &dy, &trace.bent);
         let dup = gradients.linear(&layer.up, &(dbent * &trace.slope), &trace.normed[2].y);
         trace.normed[2].back(&layer.norms[2], &dup, x, gradients);
     }
 
-    fn back_across(
-        &self,
-        layer: &Layer,
-        trace: &Trace,
-        (pass, part): (&Pass, &Part),
-        (x, memory): (&mut Tensor, &mut Tensor),
-        gradients: &mut Gradients,
-    ) {
+    /// Returns the gradient of the `memory`.
+    fn back_across(&self, own: LayerPass, memory: &Tensor, x: &mut Tensor, gradients: &mut Gradients) -> Tensor {
+        let LayerPass { layer, trace, part } = own;
         let dy = masked(x, part, trace.masks[1].as_deref());
         let dout = gradients.linear(&layer.cross_out, &dy, &trace.crossed.0);
         let mut dkv = zeros(&trace.kv.size());
         let dq = self.across(&trace.q, &trace.kv, &part.memory).back(&dout, &trace.crossed.1, &mut dkv);
         let dx = gradients.linear(&layer.q, &dq, &trace.normed[1].y);
-        *memory += gradients.linear(&layer.kv, &dkv, &pass.memory);
+        let of_memory = gradients.linear(&layer.kv, &dkv, memory);
         trace.normed[1].back(&layer.norms[1], &dx, x, gradients);
+        of_memory
     }
 
-    fn back_along(&self, layer: &Layer, trace: &Trace, part: &Part, x: &mut Tensor, gradients: &mut Gradients) {
+    fn back_along(&self, own: LayerPass, x: &mut Tensor, gradients: &mut Gradients) {
+        let LayerPass { layer, trace, part } = own;
         let dy = masked(x, part, trace.masks[0].as_deref());
         let dout = gradients.linear(&layer.out, &dy, &trace.attended.0);
         let mut dqkv = zeros(&trace.qkv.size());

@@ -132,8 +132,8 @@ fn hidden_states_and_all_gradients_are_those_of_libtorch() {
         let parts = parts(together);
         tch::no_grad(|| {
             let mut dropout = Dropout::new(share, 1);
-            let (hidden, passes) = decoder.forward(x.copy(), &memory, SOURCES, &parts, dropout.as_mut());
-            close(&hidden, &known, "hidden states");
+            let HiddenStates { states, passes } = decoder.forward(x.copy(), &memory, SOURCES, &parts, dropout.as_mut());
+            close(&states, &known, "hidden states");
             let before = decoder.back(&passes, &slope, SOURCES, &parts);
             close(&before.x, &x.grad(), "input");
             close(&before.memory, &memory.grad(), "memory");
