@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Puts in place what seqtune builds and runs on, by part; all but slurm and chromium where none is named. Does nothing for what is there.
+# Puts in place what seqtune builds and runs on, by part; all but slurm, chromium and qemu where none is named. Does nothing for what is there.
 #
-#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm] [chromium]
+#   scripts/setup.sh [opencl] [libtorch] [lightgbm] [nvrtc] [amd] [slurm] [chromium] [qemu]
 #
 #   opencl     PoCL, the processor as an OpenCL device (43 MB): sweep, validate
 #   libtorch   libtorch 2.11.0 for the CPU under .libtorch (540 MB to fetch, 500 MB kept): train, distil, evaluate folds
@@ -10,6 +10,7 @@
 #   amd        AMD's run-time compiler and clang 19 (70 MB): the same for AMD GPUs
 #   slurm      Slurm (4 MB): the test of a sweep on a cluster of one node
 #   chromium   Chromium and Node.js (130 MB): the tests of the page of docs/try, scripts/release/web.sh --test
+#   qemu       qemu-user (13 MB): other processors, on which scripts/checks/hosts.sh compares answers
 #
 # SEQTUNE_TORCH_DIR names an existing torch 2.11.0 folder (with include/ and lib/) to use instead of a download.
 set -euo pipefail
@@ -28,8 +29,8 @@ parts=("$@")
 [ $# -gt 0 ] || parts=(opencl libtorch lightgbm nvrtc amd)
 for part in "${parts[@]}"; do
     case $part in
-        opencl | libtorch | lightgbm | nvrtc | amd | slurm | chromium) ;;
-        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd, slurm, chromium" ;;
+        opencl | libtorch | lightgbm | nvrtc | amd | slurm | chromium | qemu) ;;
+        *) fail "there is no part \`$part\`: name some of opencl, libtorch, lightgbm, nvrtc, amd, slurm, chromium, qemu" ;;
     esac
 done
 wants() { [[ " ${parts[*]} " == *" $1 "* ]]; }
@@ -153,6 +154,11 @@ install() {
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
 }
 
+install_qemu() {
+    say "installing qemu-user (13 MB)"
+    install qemu-user || fail "no qemu-x86_64: scripts/checks/hosts.sh compares no other processors"
+}
+
 install_pocl() {
     say "installing the OpenCL CPU device (PoCL, 43 MB)"
     install pocl-opencl-icd ocl-icd-libopencl1 || fail "no OpenCL device: sweep and validate need one; predict does not"
@@ -214,4 +220,5 @@ wants nvrtc && get_nvrtc
 wants amd && ! { hip_ready && clang_ready; } && install_amd
 wants slurm && ! slurm_ready && install_slurm
 wants chromium && ! { chromium_ready && node_ready; } && install_chromium
+wants qemu && ! command -v qemu-x86_64 >/dev/null && install_qemu
 say "ready: ${parts[*]}"

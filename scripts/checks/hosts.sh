@@ -4,12 +4,12 @@
 #   scripts/checks/hosts.sh [SEQTUNE]     the program, target/debug/seqtune where none is named
 #
 # It asks models of every kind for 300 problems in all, as JSON, with one thread, with four, and for some one at a time. Emulated processors,
-# which are a hundred times as slow, answer some of them. All must be the same bytes. It needs qemu-x86_64 of Debian's package qemu-user, and says how to install it where it is missing.
+# which are a hundred times as slow, answer some of them. All must be the same bytes. `scripts/setup.sh qemu` installs the emulator.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 program=$(realpath "${1:-target/debug/seqtune}")
 qemu=$(command -v qemu-x86_64 || command -v qemu-x86_64-static || true)
-[ -n "$qemu" ] || { echo "skipped: qemu-x86_64 is not here; \`apt-get install qemu-user\` installs it"; [ -z "${CI:-}" ]; exit; }
+[ -n "$qemu" ] || { echo "skipped: qemu-x86_64 is not here; \`scripts/setup.sh qemu\` installs it"; [ -z "${CI:-}" ]; exit; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
