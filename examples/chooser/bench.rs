@@ -129,7 +129,7 @@ impl Bench {
                 },
             });
         }
-        let dims = LaunchDims::of(&self.kernel, &self.device, &source.program, problem, Some(config));
+        let dims = LaunchDims::new(&self.kernel, &self.device, &source.program, problem, Some(config));
         let times = self.executor.launch(program, &values, &dims, 1, Timing::Warm);
         let times = times.map_err(|e| Error::Failed(format!("{}: {}", self.kernel.show_config(config), e.detail)))?;
         let us = times.first().copied().unwrap_or_default() as f64;

@@ -99,7 +99,8 @@ pub unsafe extern "C" fn seqtune_chooser_open(
             put(chooser, "chooser", std::ptr::null_mut())?;
             let (shared, options) = (object(predictor, "predictor")?.0.clone(), options_of(options)?);
             let device = shared.device();
-            let points = Predicted::of(&shared.kernel, Held(shared.clone()), shared.digest.clone(), &device);
+            let points =
+                Predicted::with_predictor(&shared.kernel, Held(shared.clone()), shared.digest.clone(), &device);
             let inner = seqtune_choose::Chooser::new(&shared.kernel, &device, Box::new(points), options)?;
             put(chooser, "chooser", Box::into_raw(Box::new(Chooser { shared, chooser: inner })))
         }

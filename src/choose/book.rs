@@ -160,7 +160,7 @@ impl Book {
     }
 
     /// The problems of an owner.
-    pub(crate) fn of(&self, owner: &Owner) -> Option<&BTreeMap<String, Remembered>> {
+    pub(crate) fn choices_of(&self, owner: &Owner) -> Option<&BTreeMap<String, Remembered>> {
         self.sections.iter().find(|section| owner.is(&section.owner)).map(|section| &section.problems)
     }
 

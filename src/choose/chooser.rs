@@ -208,7 +208,7 @@ impl Chooser {
             let state = lock(&self.state);
             (state.ratio(), state.changes)
         };
-        let known = self.remembered.of(&self.owner).and_then(|all| all.get(&self.kernel.show_problem(problem)));
+        let known = self.remembered.choices_of(&self.owner).and_then(|all| all.get(&self.kernel.show_problem(problem)));
         let epoch = self.epoch.load(Ordering::Acquire);
         let recalled = known.and_then(|known| {
             let beginning = Beginning { serial, spread: self.options.spread, epoch, taken_in: changes };
@@ -344,6 +344,6 @@ impl Chooser {
         let held = reading(&self.table).find(problem).cloned()?;
         let settled = held.settled_in(self.epoch.load(Ordering::Acquire));
         let inner = held.lock();
-        Some(Standing::of(&held.configs, &inner.course, settled))
+        Some(Standing::from_beliefs(&held.configs, &inner.course, settled))
     }
 }

@@ -68,13 +68,13 @@ impl Predicted {
     /// # Errors
     /// As [`Predictor::new`].
     pub fn new(kernel: &Kernel, model: &Model, device: &Device) -> Result<Predicted> {
-        Ok(Predicted::of(kernel, Predictor::new(kernel, model)?, model.digest(), device))
+        Ok(Predicted::with_predictor(kernel, Predictor::new(kernel, model)?, model.digest(), device))
     }
 }
 
 impl<P: Borrow<Predictor>> Predicted<P> {
     /// The configs that a predictor of `kernel`, made of the model of that [`Model::digest`], predicts for a device.
-    pub fn of(kernel: &Kernel, predictor: P, digest: String, device: &Device) -> Predicted<P> {
+    pub fn with_predictor(kernel: &Kernel, predictor: P, digest: String, device: &Device) -> Predicted<P> {
         let width = seqtune_predict::search::WIDTH;
         Predicted { kernel: kernel.clone(), predictor, device: device.clone(), digest, width }
     }

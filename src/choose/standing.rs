@@ -35,7 +35,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    pub(crate) fn of(configs: &[Config], course: &Course, settled: Option<usize>) -> Standing {
+    pub(crate) fn from_beliefs(configs: &[Config], course: &Course, settled: Option<usize>) -> Standing {
         let (time, energy) = (course.time.now(), course.energy.now());
         let standing = |(at, config): (usize, &Config)| ConfigStanding {
             config: config.clone(),

@@ -38,7 +38,7 @@ pub fn run(
     compile_references(&compiler, kernel, device, plan.iter().map(|planned| &planned.problem))?;
     let mut met = HashSet::new();
     let all = plan.iter().flat_map(|planned| planned.configs.iter().map(move |config| (&planned.problem, config)));
-    let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::of(kernel, p, c))).collect();
+    let jobs: Vec<(&Problem, &Config)> = all.filter(|(p, c)| met.insert(ProgramKey::new(kernel, p, c))).collect();
     let configs: usize = plan.iter().map(|planned| planned.configs.len()).sum();
     let (mut bar, began) = (Bar::new("compile", jobs.len() as u64), Instant::now());
     let (mut done, mut failed): (usize, Vec<(String, Invalidity)>) = (0, Vec::new());

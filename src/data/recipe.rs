@@ -28,7 +28,7 @@ pub enum Provenance {
 impl Provenance {
     /// Creates the provenance of a measurement by this version.
     pub fn measured(policy: Policy) -> Provenance {
-        Provenance::Measured { policy, energy: policy.energy.then(|| Recipe::of(policy.energy_window)) }
+        Provenance::Measured { policy, energy: policy.energy.then(|| Recipe::with_window(policy.energy_window)) }
     }
 
     /// Returns the policy of the time measurement; `None` where another tool measured.
@@ -126,7 +126,7 @@ impl Policy {
     /// Returns the policy for a kernel on a device: the standard one, for a program (`[run]`) without a warm-up beyond the first run, which
     /// is not counted, and with as many samples as it says. A run of a program costs more than its time: its start.
     pub fn of_kernel(kernel: &Kernel, device: &Device) -> Policy {
-        let standard = Policy::of(device);
+        let standard = Policy::for_device(device);
         let Some(run) = kernel.run.as_ref().filter(|run| !run.spec.serve || run.spec.samples.is_some()) else {
             return standard;
         };
@@ -149,7 +149,7 @@ impl Policy {
     /// Returns the standard policy for a device, with warm caches on a CPU, cold caches and a shorter warm-up on a GPU.
     ///
     /// In use other kernels run in between, so that warm caches understate times of small problems by up to 40 %.
-    pub fn of(device: &Device) -> Policy {
+    pub fn for_device(device: &Device) -> Policy {
         match device.limits.is_cpu == Some(1.0) {
             true => Policy::default(),
             // a GPU that is never idle keeps its clocks, and what is cold needs no warm-up beyond the loading of the program
@@ -185,7 +185,7 @@ impl Default for Recipe {
 
 impl Recipe {
     /// Returns the recipe with another window, in seconds; the ramp and the required updates of the counter change in proportion.
-    pub fn of(window: f64) -> Recipe {
+    pub fn with_window(window: f64) -> Recipe {
         let standard = Recipe::default();
         let ratio = window / standard.window;
         Recipe {

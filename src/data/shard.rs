@@ -156,7 +156,7 @@ const SYSTEMS: [System; 6] = [
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> Result<(usize, Option<usize>)> {
+    fn from_variables(pairs: &[(&str, &str)]) -> Result<(usize, Option<usize>)> {
         let value = |name: &str| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string());
         of_environment(&value).map(|told| (told.index, told.of))
     }
@@ -170,7 +170,7 @@ mod tests {
             ("SLURM_ARRAY_TASK_COUNT", "4"),
             ("SLURM_ARRAY_TASK_STEP", "2"),
         ];
-        assert_eq!(of(&slurm).unwrap(), (3, Some(4)));
+        assert_eq!(from_variables(&slurm).unwrap(), (3, Some(4)));
         // of an array some tasks of which were given up again
         let again = |min: &str, max: &str, count: &str| {
             let pairs = [
@@ -179,17 +179,17 @@ mod tests {
                 ("SLURM_ARRAY_TASK_MAX", max),
                 ("SLURM_ARRAY_TASK_COUNT", count),
             ];
-            of(&pairs).unwrap_err().to_string()
+            from_variables(&pairs).unwrap_err().to_string()
         };
         assert!(again("3", "3", "1").contains("the array begins at 3"), "{}", again("3", "3", "1"));
         assert!(again("1", "8", "2").contains("leaves out some of 1 to 8"), "{}", again("1", "8", "2"));
         let grid = [("SGE_TASK_ID", "5"), ("SGE_TASK_FIRST", "1"), ("SGE_TASK_LAST", "9"), ("SGE_TASK_STEPSIZE", "2")];
-        assert_eq!(of(&grid).unwrap(), (3, Some(5)));
-        assert_eq!(of(&[("LSB_JOBINDEX", "2"), ("LSB_JOBINDEX_END", "6")]).unwrap(), (2, Some(6)));
-        assert_eq!(of(&[("PBS_ARRAY_INDEX", "4")]).unwrap(), (4, None));
-        assert_eq!(of(&[("PARALLEL_SEQ", "1")]).unwrap(), (1, None));
-        assert!(of(&[("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0")]).is_err());
-        assert!(of(&[("SLURM_ARRAY_TASK_ID", "x")]).unwrap_err().to_string().contains("is no number"));
+        assert_eq!(from_variables(&grid).unwrap(), (3, Some(5)));
+        assert_eq!(from_variables(&[("LSB_JOBINDEX", "2"), ("LSB_JOBINDEX_END", "6")]).unwrap(), (2, Some(6)));
+        assert_eq!(from_variables(&[("PBS_ARRAY_INDEX", "4")]).unwrap(), (4, None));
+        assert_eq!(from_variables(&[("PARALLEL_SEQ", "1")]).unwrap(), (1, None));
+        assert!(from_variables(&[("SGE_TASK_ID", "undefined"), ("LSB_JOBINDEX", "0")]).is_err());
+        assert!(from_variables(&[("SLURM_ARRAY_TASK_ID", "x")]).unwrap_err().to_string().contains("is no number"));
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
             ("SLURM_ARRAY_TASK_MIN", "0"),
             ("SLURM_ARRAY_TASK_MAX", "18446744073709551615"),
         ];
-        assert_eq!(of(&endless).unwrap(), (1, Some(usize::MAX)));
+        assert_eq!(from_variables(&endless).unwrap(), (1, Some(usize::MAX)));
     }
 
     #[test]

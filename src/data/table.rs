@@ -146,7 +146,7 @@ impl Table {
     }
 
     /// Copies the table with only the given problems, their devices and their datasets.
-    pub fn of(&self, tried: Vec<&MeasuredProblem>) -> Table {
+    pub fn with_problems(&self, tried: Vec<&MeasuredProblem>) -> Table {
         let used = |of: fn(&MeasuredProblem) -> usize| -> Vec<usize> {
             let used: BTreeSet<usize> = tried.iter().map(|t| of(t)).collect();
             used.into_iter().collect()

@@ -72,7 +72,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
         is(find::<Version>(library, "cuDriverGetVersion")?(&mut version))?;
         Attributes(find(library, "cuDeviceGetAttribute")?)
     };
-    let ask = attribute.of(handle);
+    let ask = attribute.reader(handle);
     let [major, minor] = CAPABILITY.map(|number| ask(number).unwrap_or(0.0) as i32);
     let capability = 10 * major + minor;
     let known = Known {

@@ -17,7 +17,7 @@ pub(crate) struct Attributes(pub(crate) unsafe extern "C" fn(*mut c_int, c_int, 
 
 impl Attributes {
     /// Asks a device; nothing where it does not tell, or tells 0.
-    pub(crate) fn of(self, device: c_int) -> impl Fn(i32) -> Option<f64> {
+    pub(crate) fn reader(self, device: c_int) -> impl Fn(i32) -> Option<f64> {
         move |number| {
             let mut value = 0;
             // SAFETY: writes one number

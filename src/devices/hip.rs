@@ -42,22 +42,22 @@ fn digits(architecture: &str) -> &str {
 }
 
 fn fixed(architecture: &str) -> Fixed {
-    let of = |lanes, registers: u32, transfers: f64| Fixed {
+    let fixed = |lanes, registers: u32, transfers: f64| Fixed {
         lanes,
         group_registers: (registers > 0).then_some(f64::from(registers)),
         transfers: Some(transfers),
     };
     match digits(architecture) {
-        "940" | "941" | "942" | "950" => of(128.0, 0, 4.0),
+        "940" | "941" | "942" | "950" => fixed(128.0, 0, 4.0),
         // 1,024 or 1,536 registers of 32 lanes in each of four SIMDs
-        "1100" | "1101" | "1200" | "1201" => of(256.0, 4 * 32 * 1_536, 16.0),
-        "1102" => of(256.0, 4 * 32 * 1_024, 16.0),
-        "1010" | "1011" | "1012" | "1030" | "1031" | "1032" | "1034" => of(128.0, 4 * 32 * 1_024, 16.0),
-        "1013" | "1033" | "1035" | "1036" => Fixed { transfers: None, ..of(128.0, 4 * 32 * 1_024, 0.0) },
-        "1151" => Fixed { transfers: None, ..of(256.0, 4 * 32 * 1_536, 0.0) },
-        apu if apu.starts_with("11") => Fixed { transfers: None, ..of(256.0, 4 * 32 * 1_024, 0.0) },
-        "902" | "909" | "90c" => Fixed { transfers: None, ..of(64.0, 0, 0.0) },
-        _ => of(64.0, 0, 2.0),
+        "1100" | "1101" | "1200" | "1201" => fixed(256.0, 4 * 32 * 1_536, 16.0),
+        "1102" => fixed(256.0, 4 * 32 * 1_024, 16.0),
+        "1010" | "1011" | "1012" | "1030" | "1031" | "1032" | "1034" => fixed(128.0, 4 * 32 * 1_024, 16.0),
+        "1013" | "1033" | "1035" | "1036" => Fixed { transfers: None, ..fixed(128.0, 4 * 32 * 1_024, 0.0) },
+        "1151" => Fixed { transfers: None, ..fixed(256.0, 4 * 32 * 1_536, 0.0) },
+        apu if apu.starts_with("11") => Fixed { transfers: None, ..fixed(256.0, 4 * 32 * 1_024, 0.0) },
+        "902" | "909" | "90c" => Fixed { transfers: None, ..fixed(64.0, 0, 0.0) },
+        _ => fixed(64.0, 0, 2.0),
     }
 }
 
@@ -138,7 +138,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
         is(find::<Version>(library, "hipRuntimeGetVersion")?(&mut version))?;
         Attributes(find(library, "hipDeviceGetAttribute")?)
     };
-    let ask = attribute.of(ordinal);
+    let ask = attribute.reader(ordinal);
     let architecture = architecture(library, ordinal)?;
     let fixed = fixed(&architecture);
     let known = Known {

@@ -20,7 +20,7 @@ pub struct CalibrationError {
 
 impl CalibrationError {
     /// The error of first choices with their probabilities.
-    pub fn of(firsts: &[TopPrediction]) -> CalibrationError {
+    pub fn from_predictions(firsts: &[TopPrediction]) -> CalibrationError {
         CalibrationError {
             calibration_error: calibration_error(firsts),
             error_by_chance: calibration_error_by_chance(firsts),
@@ -47,7 +47,7 @@ impl Sureness {
     ///
     /// # Errors
     /// The error of a prediction.
-    pub fn of(
+    pub fn from_prediction(
         predictor: &Predictor,
         problem: &Problem,
         query: &Query,
@@ -89,7 +89,7 @@ pub struct Reliability {
 
 impl Reliability {
     /// Of what was said of problems; `None` of none.
-    pub fn of(said: &[Sureness]) -> Option<Reliability> {
+    pub fn from_answers(said: &[Sureness]) -> Option<Reliability> {
         let lossy = |unsure: bool| {
             let of_kind: Vec<&TopPrediction> = said.iter().filter(|s| s.unsure == unsure).map(|s| &s.first).collect();
             let lossy = of_kind.iter().filter(|f| f.lost > Some(LOSS)).count() as f64;
@@ -98,8 +98,8 @@ impl Reliability {
         let count = said.len() as f64;
         let all: Vec<TopPrediction> = said.iter().map(|s| s.first).collect();
         let sets: Vec<Set> = said.iter().map(|s| s.set).collect();
-        Sets::of(&sets).map(|sets| Reliability {
-            trueness: CalibrationError::of(&all),
+        Sets::summarize(&sets).map(|sets| Reliability {
+            trueness: CalibrationError::from_predictions(&all),
             best: all.iter().filter(|first| first.best).count() as f64 / count,
             unsure: said.iter().filter(|s| s.unsure).count() as f64 / count,
             lossy_sure: lossy(false),

@@ -178,7 +178,7 @@ pub fn evaluate(
         rows,
         problems: worst(kernel, &tests, objective, &by_model.rankings[0].1),
         firsts: by_model.said.iter().map(|said| said.first).collect(),
-        sureness: Reliability::of(&by_model.said),
+        sureness: Reliability::from_answers(&by_model.said),
     })
 }
 
@@ -212,7 +212,7 @@ impl ModelRankings {
             predicted.push(Some(found.candidates.into_iter().map(|c| c.config).collect()));
             let ScoredConfigs { scored, problem: known } =
                 predictor.score_known(&tried.problem, device, objective, &tried.costs(objective))?;
-            said.extend(Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?);
+            said.extend(Sureness::from_prediction(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?);
             for ((_, score), rankings) in parts.iter().zip(&mut by_part) {
                 let mut order: Vec<usize> = (0..configs.len()).collect();
                 order.sort_by(|a, b| score(&scored[*b]).total_cmp(&score(&scored[*a])));

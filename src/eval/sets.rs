@@ -48,7 +48,7 @@ pub struct Sets {
 
 impl Sets {
     /// `None` of none.
-    pub fn of(sets: &[Set]) -> Option<Sets> {
+    pub fn summarize(sets: &[Set]) -> Option<Sets> {
         let mut sizes: Vec<usize> = sets.iter().map(|s| s.size).collect();
         sizes.sort_unstable();
         let hold = sets.iter().filter(|s| s.holds).count() as f64 / sets.len() as f64;

@@ -100,7 +100,7 @@ pub struct ProgramKey {
 
 impl ProgramKey {
     /// Key of the program that a config of a problem runs.
-    pub fn of(kernel: &Kernel, problem: &Problem, config: &Config) -> ProgramKey {
+    pub fn new(kernel: &Kernel, problem: &Problem, config: &Config) -> ProgramKey {
         match &kernel.run {
             Some(run) => ProgramKey::of_build(kernel, run, problem, config),
             None => {

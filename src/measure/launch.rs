@@ -14,7 +14,7 @@ pub struct LaunchDims {
 
 impl LaunchDims {
     /// Dimensions that `launch` of a kernel states for a problem and a config.
-    pub fn of(
+    pub fn new(
         kernel: &Kernel,
         device: &Device,
         launch: &Launch,

@@ -76,7 +76,7 @@ impl Choices {
         let options = Options { top, memory, driver, setup_us, tolerance, ..Options::default() };
         let open = || seqtune_choose::Chooser::of_model(&kernel, &model, &device, options);
         let chooser = py.detach(open).or_raise(py)?;
-        let names = Names::of(py, &kernel);
+        let names = Names::from_kernel(py, &kernel);
         Ok(Choices { chooser, kernel, names })
     }
 

@@ -41,7 +41,7 @@ impl Engine {
         let model = model.get().inner.clone();
         let (kernel, device) = (kernel.0.clone(), device.0.clone());
         let predictor = py.detach(|| Predictor::new(&kernel, &model)).or_raise(py)?;
-        let names = Names::of(py, &kernel);
+        let names = Names::from_kernel(py, &kernel);
         let on = Arc::new(On { device: device.name.clone(), is_learned: predictor.trained_on(&device) });
         Ok(Engine { predictor, model, kernel, device, names, on })
     }

@@ -31,7 +31,7 @@ pub struct Model {
 }
 
 impl Model {
-    fn of(bytes: Cow<'static, [u8]>) -> Result<Model> {
+    fn from_owned_bytes(bytes: Cow<'static, [u8]>) -> Result<Model> {
         let inner = Arc::new(seqtune_predict::Model::from_bytes(&bytes)?);
         Ok(Model { inner, bytes: Arc::new(bytes) })
     }
@@ -55,7 +55,7 @@ impl Model {
                 quality_of(&quality.0)?,
             )?;
             let bytes = read(&file, limits::MODEL)?;
-            Model::of(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
+            Model::from_owned_bytes(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
         };
         py.detach(load).or_raise(py)
     }
@@ -63,7 +63,7 @@ impl Model {
     /// A model from the bytes of its file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: Vec<u8>) -> PyResult<Model> {
-        py.detach(|| Model::of(Cow::Owned(bytes))).or_raise(py)
+        py.detach(|| Model::from_owned_bytes(Cow::Owned(bytes))).or_raise(py)
     }
 
     /// The model that ships with the package under this name.
@@ -77,7 +77,7 @@ impl Model {
         };
         let name = quoted(&name.0);
         match name.as_str() {
-            "gemm-cpu" => py.detach(|| Model::of(Cow::Borrowed(form))).or_raise(py),
+            "gemm-cpu" => py.detach(|| Model::from_owned_bytes(Cow::Borrowed(form))).or_raise(py),
             _ => Err(Error::File(format!("no model `{name}` ships with the package: name gemm-cpu, or open a folder")))
                 .or_raise(py),
         }

@@ -22,7 +22,7 @@ impl Names {
     }
 
     /// The names of a kernel's parameters.
-    pub fn of(py: Python<'_>, kernel: &seqtune_predict::Kernel) -> Arc<Names> {
+    pub fn from_kernel(py: Python<'_>, kernel: &seqtune_predict::Kernel) -> Arc<Names> {
         Names::new(py, kernel.parameters.iter().map(|p| (p.name.clone(), p.labels.clone())))
     }
 

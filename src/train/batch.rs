@@ -139,7 +139,7 @@ impl<'a> Arrays<'a> {
         for (at, node) in path.iter().enumerate().take(sequence.legal.len()) {
             let (step, position) = (row * self.sizes.steps + at, sequence.asked[at] as usize);
             let token = (self.offsets[position] + sequence.config.0[position] as usize) as u32;
-            let open = self.choices.of(first + node);
+            let open = self.choices.range(first + node);
             let among = self.choices.tokens(open.clone()).iter().position(|other| *other == token);
             self.chosen[step] = (open.start + among.expect("a config of legal choices")) as i64;
             self.asked[step] = 1.0;
@@ -241,7 +241,7 @@ impl Batch {
     /// Mean of what is said of a node's choices, for each choice. What label smoothing adds.
     pub fn mean_of_node(&self, of_choices: &Tensor) -> Tensor {
         let choices = &self.steps.choices;
-        let node = |node: usize| choices.of(node).map(move |_| node as i64);
+        let node = |node: usize| choices.range(node).map(move |_| node as i64);
         let node = Tensor::from_slice(&(0..choices.nodes()).flat_map(node).collect::<Vec<i64>>());
         let zeros = || Tensor::zeros([choices.nodes() as i64], (Kind::Float, Device::Cpu));
         let count = zeros().index_add(0, &node, &of_choices.ones_like());
@@ -256,7 +256,7 @@ impl Batch {
         let log = numbers(log)?;
         let choices = &self.steps.choices;
         let mut best = vec![0f32; log.len()];
-        for open in (0..choices.nodes()).map(|node| choices.of(node)) {
+        for open in (0..choices.nodes()).map(|node| choices.range(node)) {
             let likeliest = open.clone().max_by(|a, b| log[*a].total_cmp(&log[*b]));
             likeliest.into_iter().for_each(|choice| best[choice] = 1.0);
         }

@@ -108,14 +108,14 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         rows: rows(&all),
         left_out,
         shapes: losing(&all),
-        sureness: Reliability::of(&all.iter().filter_map(|j| j.said).collect::<Vec<_>>()),
+        sureness: Reliability::from_answers(&all.iter().filter_map(|j| j.said).collect::<Vec<_>>()),
     })
 }
 
 /// How true the probabilities of first choices are; `None` of none.
 fn trueness(judged: &[Judged]) -> Option<CalibrationError> {
     let firsts: Vec<TopPrediction> = judged.iter().filter_map(|j| Some(j.said?.first)).collect();
-    (!firsts.is_empty()).then(|| CalibrationError::of(&firsts))
+    (!firsts.is_empty()).then(|| CalibrationError::from_predictions(&firsts))
 }
 
 /// The folds: a share of the shapes, or a device, is asked; a tenth of the shapes of all that is left chooses weights.
@@ -148,7 +148,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
                     table.tried.iter().partition(|t| t.device == device);
                 let tests = tests.into_iter().filter(|t| t.costs(ask.objective).len() >= 2).map(with_device).collect();
                 let name = format!("without {}", table.devices[device].name);
-                Fold { number: device + 1, name, learned: table.of(learned), split: whole, tests }
+                Fold { number: device + 1, name, learned: table.with_problems(learned), split: whole, tests }
             };
             Ok((0..table.devices.len()).map(fold).collect())
         }
@@ -164,7 +164,7 @@ fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, count: usize, whole:
     let fold = |(at, part): (usize, few::Part)| Fold {
         number: at + 1,
         name: format!("fold {at} of {folds}"),
-        learned: table.of(part.learned),
+        learned: table.with_problems(part.learned),
         split: whole,
         tests: part.tests.into_iter().map(|t| (t.clone(), table.devices[t.device].clone())).collect(),
     };
@@ -293,7 +293,7 @@ impl FoldJudge<'_> {
             (Method::Pooled, by(&|s| -predictor.pooled_score(s))),
             (Method::Predict, places(configs, &found)),
         ]);
-        Ok((rankings, Sureness::of(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?))
+        Ok((rankings, Sureness::from_prediction(predictor, &tried.problem, &Query { top: 1, ..query }, &known)?))
     }
 }
 

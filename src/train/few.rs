@@ -199,7 +199,7 @@ impl Few<'_> {
             tch::set_num_threads(threads as i32);
             let part = &self.parts[*at];
             let learned = if half { &part.half } else { &part.learned };
-            let corpus = [KernelTable::new(self.kernel.clone(), self.table.of(learned.clone()))];
+            let corpus = [KernelTable::new(self.kernel.clone(), self.table.with_problems(learned.clone()))];
             let settings = Settings { epochs, ..self.settings.clone() };
             let folder = self.folder.join(format!("{name}-{}-of-{}", at + 1, self.parts.len()));
             let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {

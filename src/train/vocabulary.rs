@@ -66,12 +66,12 @@ pub fn learn(corpus: &[LearnedKernel]) -> Vocab {
                 .collect(),
         });
     }
-    let is_stated = |name: &&str| *name != LATER_LIMIT || seen.of(name).iter().any(|v| !v.is_nan());
+    let is_stated = |name: &&str| *name != LATER_LIMIT || seen.values(name).iter().any(|v| !v.is_nan());
     for name in LIMIT_NAMES.into_iter().filter(is_stated) {
         groups.add(&Some("device".into()), name, Kind::Limit);
     }
     groups.add(&Some("device".into()), OBJECTIVE, Kind::Choice(Objective::ALL.len()));
-    let learn = |(name, kind): &(String, Kind)| InputFeature::learn(name, *kind, seen.of(name), INTERVALS);
+    let learn = |(name, kind): &(String, Kind)| InputFeature::learn(name, *kind, seen.values(name), INTERVALS);
     vocab.source = groups.0.iter().map(|(_, quantities)| quantities.iter().map(learn).collect()).collect();
     let scale = |values: &[f64]| (!values.is_empty()).then(|| Scale::fit(values.iter().copied()));
     (vocab.rate, vocab.efficiency) = (scale(&seen.rates), scale(&seen.efficiencies));
@@ -131,7 +131,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(&self, name: &str) -> &[f32] {
+    fn values(&self, name: &str) -> &[f32] {
         self.values.get(name).map_or(&[], Vec::as_slice)
     }
 

@@ -9,5 +9,6 @@ mod architecture;
 mod cli;
 mod documents;
 mod escapes;
+mod names;
 mod signatures;
 mod tidy;

@@ -18,7 +18,8 @@ struct Function {
     result: String,
 }
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Source files of a folder and those in it, without tests.
+pub fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let is_test =
@@ -32,7 +33,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// The code of a file without its tests, comments and texts.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let (mut left, mut code) = (text, String::new());
     while let Some(next) = left.chars().next() {

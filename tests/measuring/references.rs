@@ -18,7 +18,7 @@ struct Data {
 }
 
 impl Data {
-    fn of(kernel: &str, text: &str) -> Data {
+    fn drawn(kernel: &str, text: &str) -> Data {
         // OpenCL's loader finds no platform where two threads call it first
         let _one_by_one = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
         let kernel = Kernel::open(kernel).unwrap();
@@ -69,10 +69,10 @@ fn rows_are_made_shares_and_normalised_as_in_double_precision() {
     if !opencl_or_skip() {
         return;
     }
-    let data = Data::of("softmax", "rows=7,columns=1003");
+    let data = Data::drawn("softmax", "rows=7,columns=1003");
     data.assert_is(&data.numbers(0).chunks(1003).flat_map(softmax).collect::<Vec<f64>>());
     for (kind, is_layer) in [("layer", true), ("rms", false)] {
-        let data = Data::of("norm", &format!("rows=5,columns=777,kind={kind},epsilon=0.001"));
+        let data = Data::drawn("norm", &format!("rows=5,columns=777,kind={kind},epsilon=0.001"));
         let (w, b) = (data.numbers(1), data.numbers(2));
         let row = |x: &[f64]| {
             let mean = if is_layer { x.iter().sum::<f64>() / x.len() as f64 } else { 0.0 };
@@ -89,14 +89,14 @@ fn a_sparse_product_and_counts_are_as_in_double_precision() {
     if !opencl_or_skip() {
         return;
     }
-    let data = Data::of("spmv", "rows=137,columns=190,nonzeros=2701,spread=50,band=60,run=3");
+    let data = Data::drawn("spmv", "rows=137,columns=190,nonzeros=2701,spread=50,band=60,run=3");
     let (values, x) = (data.numbers(2), data.numbers(3));
     let [starts, columns] = [0, 1].map(|at| data.buffers[at].iter().map(|i| *i as usize).collect::<Vec<usize>>());
     assert_eq!((starts.len(), starts[137]), (138, 2701), "every nonzero is in a row");
     let row = |ends: &[usize]| (ends[0]..ends[1]).map(|i| values[i] * x[columns[i]]).sum();
     data.assert_is(&starts.windows(2).map(row).collect::<Vec<f64>>());
 
-    let data = Data::of("histogram", "n=1003,batch=3,bins=37");
+    let data = Data::drawn("histogram", "n=1003,batch=3,bins=37");
     let [n, _, bins] = data.sizes[..] else { panic!("{:?}", data.sizes) };
     let mut counts = vec![0.0; 3 * bins];
     for (i, x) in data.numbers(0).iter().enumerate() {
@@ -116,7 +116,7 @@ fn forces_and_attention_are_as_in_double_precision() {
         return;
     }
     for layout in ["aos", "soa"] {
-        let data = Data::of("nbody", &format!("targets=40,sources=133,layout={layout}"));
+        let data = Data::drawn("nbody", &format!("targets=40,sources=133,layout={layout}"));
         let (s, t) = (data.numbers(0), data.numbers(1));
         let at = |all: &[f64], i: usize, c: usize, n: usize, width: usize| match layout {
             "soa" => all[c * n + i],
@@ -135,7 +135,7 @@ fn forces_and_attention_are_as_in_double_precision() {
         data.assert_is(&expected);
     }
     for (causal, hidden) in [("no", 0), ("yes", 1)] {
-        let data = Data::of("attention", &format!("batch=1,heads=2,queries=9,keys=19,D=d32,causal={causal}"));
+        let data = Data::drawn("attention", &format!("batch=1,heads=2,queries=9,keys=19,D=d32,causal={causal}"));
         let [q, k, v] = [0, 1, 2].map(|at| data.numbers(at));
         let mut expected = Vec::new();
         for row in 0..2 * 9 {

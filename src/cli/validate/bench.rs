@@ -194,7 +194,7 @@ fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, 
         // of an architecture whose units are not known
         return None;
     }
-    let groups = LaunchDims::of(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
+    let groups = LaunchDims::new(kernel, device, &kernel.source().ok()?.program, problem, Some(config)).groups();
     Some(device_fill(resources, groups, device.limits.compute_units?))
 }
 

@@ -94,7 +94,7 @@ pub struct Mark {
 
 impl Mark {
     /// The mark of an export of these records, which are of one problem.
-    pub fn of(records: &[&Record]) -> Mark {
+    pub fn from_records(records: &[&Record]) -> Mark {
         Mark { problem: records.first().map(|record| record.problem.to_string()), cold_runs: false }
     }
 }

@@ -181,7 +181,7 @@ pub fn write_cache(kernel: &Kernel, device: &Device, records: &[&Record]) -> Res
     let entries = cache.len();
     let file = serde_json::json!({
         "device_name": device.name, "kernel_name": kernel.name, "problem_size": sizes, "tune_params_keys": names,
-        "tune_params": values, "objective": ["time"], "seqtune": Mark::of(records), "cache": cache,
+        "tune_params": values, "objective": ["time"], "seqtune": Mark::from_records(records), "cache": cache,
     });
     let mut text =
         serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing a cache of Kernel Tuner: {e}")))?;

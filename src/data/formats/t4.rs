@@ -145,7 +145,7 @@ pub fn write_t4(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result
     let results: Vec<Value> = records.iter().filter(is_known).map(|record| result(&record)).collect::<Result<_>>()?;
     let entries = results.len();
     let metadata = json!({
-        "timeunit": "milliseconds", "device": device.name, "kernel": kernel.name, "seqtune": Mark::of(records),
+        "timeunit": "milliseconds", "device": device.name, "kernel": kernel.name, "seqtune": Mark::from_records(records),
     });
     let file = json!({ "schema_version": "1.0.0", "metadata": metadata, "results": results });
     let text = serde_json::to_string(&file).map_err(|e| Error::Failed(format!("writing T4: {e}")))?;

@@ -203,7 +203,7 @@ pub fn summary(reports: &[&Report]) -> String {
     };
     let firsts: Vec<TopPrediction> = reports.iter().flat_map(|r| r.firsts.iter().copied()).collect();
     let mean_of = |of: &dyn Fn(&TopPrediction) -> f64| firsts.iter().map(of).sum::<f64>() / firsts.len() as f64;
-    let trueness = CalibrationError::of(&firsts);
+    let trueness = CalibrationError::from_predictions(&firsts);
     let timed: Vec<&Timed> = reports.iter().flat_map(|r| &r.timed).collect();
     let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
     format!(
@@ -222,7 +222,7 @@ pub fn summary(reports: &[&Report]) -> String {
         percent(trueness.error_by_chance),
         percent(mean_of(&|first| first.best as u8 as f64)),
         percent(mean_of(&|first| first.probability)),
-        Sets::of(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
+        Sets::summarize(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
         choice(&timed).map_or(String::new(), chosen),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )

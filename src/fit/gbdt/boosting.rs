@@ -38,7 +38,7 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
         scores.iter_mut().zip(samples.rows.chunks_exact(samples.columns)).for_each(add);
         held_scores.iter_mut().zip(held.rows.chunks_exact(samples.columns)).for_each(add);
         forest.trees.push(tree);
-        let loss = held.loss.of(&held_scores);
+        let loss = held.loss.mean(&held_scores);
         if loss < best.0 {
             best = (loss, forest.trees.len());
         }
@@ -112,7 +112,7 @@ mod tests {
         let forest = fit(&train, &held, 1);
         let Loss::ListNet(_, shares) = &test.loss else { unreachable!() };
         let scores = forest.in_step().predict(&test.rows, 3);
-        let (loss, blind) = (test.loss.of(&scores), test.loss.of(&vec![0.0; 500]));
+        let (loss, blind) = (test.loss.mean(&scores), test.loss.mean(&vec![0.0; 500]));
         // what is told apart at best: the entropy of the shares themselves
         let least = -shares.iter().map(|s| (s * s.ln()) as f64).sum::<f64>() / 50.0;
         assert!(loss - least < 0.15 * (blind - least), "{least} < {loss} < {blind}");

@@ -102,7 +102,7 @@ impl Loss {
     }
 
     /// What is judged by: the squared error, with that of the offsets, or the mean cross-entropy of a list in nats.
-    pub(crate) fn of(&self, scores: &[f32]) -> f64 {
+    pub(crate) fn mean(&self, scores: &[f32]) -> f64 {
         match self {
             Loss::SquaredError(values) => squared_error(values, scores, 0.0),
             Loss::Grouped(groups, values) => {
@@ -163,7 +163,7 @@ mod tests {
                 let at = |step: f32| {
                     let mut scores = scores;
                     scores[row] += step;
-                    loss.of(&scores)
+                    loss.mean(&scores)
                 };
                 // the loss of lists is a mean over two of them, a squared error's gradient is taken without its 2
                 let numeric = (at(1e-2) - at(-1e-2)) / 2e-2 / share;

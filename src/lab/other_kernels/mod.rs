@@ -152,9 +152,9 @@ fn judge(kernel: &Kernel, problems: &[Known], forest: &Forest, seed: u64) -> Row
         let alone = Correction::new(problems, &measured, &|_, _| 0.0);
         for at in asked {
             let known = &problems[*at];
-            let both: Vec<f64> = said[*at].iter().zip(after.of(known)).map(|(a, b)| a + b).collect();
+            let both: Vec<f64> = said[*at].iter().zip(after.estimate(known)).map(|(a, b)| a + b).collect();
             let default = known.configs.iter().position(|c| *c == kernel.default_config());
-            let ranked = Ranked { others: &said[*at], alone: &alone.of(known), both: &both };
+            let ranked = Ranked { others: &said[*at], alone: &alone.estimate(known), both: &both };
             row.add(&known.costs, default, ranked);
         }
     }
@@ -200,7 +200,7 @@ impl<'a> Correction<'a> {
     }
 
     /// What is added to the natural logarithm of each config's cost.
-    fn of(&self, known: &Known) -> Vec<f64> {
+    fn estimate(&self, known: &Known) -> Vec<f64> {
         let say = |row: &Vec<f64>| self.seen.iter().zip(&self.weights).map(|(seen, w)| w * alike(seen, row)).sum();
         known.own.iter().map(say).collect()
     }

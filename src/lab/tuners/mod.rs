@@ -111,7 +111,7 @@ pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn 
                 let rng = ChaCha8Rng::seed_from_u64(*seed);
                 let mut lab = Lab::new(kernel, device, [learned.clone(), unseen.clone()], rng, *seconds, game.prices);
                 let answers = rival.play(&mut lab)?;
-                report.add(Played::of(rival.name(), *seconds, *seed, &lab, &answers));
+                report.add(Played::from_answers(rival.name(), *seconds, *seed, &lab, &answers));
             }
         }
     }

@@ -45,7 +45,7 @@ pub struct Choice {
 
 impl Played {
     /// Judges rankings.
-    pub fn of(rival: &str, seconds: f64, seed: u64, lab: &Lab, answers: &[Vec<Config>]) -> Played {
+    pub fn from_answers(rival: &str, seconds: f64, seed: u64, lab: &Lab, answers: &[Vec<Config>]) -> Played {
         let unseen = &lab.unseen;
         let shares = |tried: &MeasuredProblem, ranking: &[Config]| -> Vec<f64> {
             let costs = tried.costs(Objective::Time);

@@ -31,10 +31,10 @@ fn purity(classes: &[usize]) -> f64 {
 impl Tree {
     /// Grows a tree of rows with a class each.
     pub fn grow(rows: &[ClassedRow]) -> Tree {
-        Tree::of(rows.to_vec(), DEPTH)
+        Tree::grow_to(rows.to_vec(), DEPTH)
     }
 
-    fn of(rows: Vec<ClassedRow>, depth: usize) -> Tree {
+    fn grow_to(rows: Vec<ClassedRow>, depth: usize) -> Tree {
         let classes: Vec<usize> = rows.iter().map(|own| own.class).collect();
         let count = |class: usize| classes.iter().filter(|c| **c == class).count();
         let most = (0..classes.iter().max().map_or(1, |most| most + 1))
@@ -61,7 +61,7 @@ impl Tree {
         }
         let Some((_, column, cut)) = best else { return leaf };
         let (below, above) = rows.into_iter().partition(|own| own.row[column] < cut);
-        Tree::Cut(column, cut, Box::new([below, above].map(|rows| Tree::of(rows, depth - 1))))
+        Tree::Cut(column, cut, Box::new([below, above].map(|rows| Tree::grow_to(rows, depth - 1))))
     }
 
     /// Class of a row.

@@ -331,7 +331,7 @@ mod tests {
             kernels += 1;
             for line in std::fs::read_to_string(&path).unwrap().lines().filter(|line| !line.starts_with('#')) {
                 let problem = kernel.problem(line).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
-                let geometry = LaunchDims::of(&kernel, &device, &source.reference, &problem, None);
+                let geometry = LaunchDims::new(&kernel, &device, &source.reference, &problem, None);
                 grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
                 let space = seqtune_kernel::ConfigSpace::new(&kernel, &problem, &device);
                 assert!(!space.completions(&[]).unwrap().is_empty(), "{name} {line}: no legal config");
@@ -363,7 +363,7 @@ mod tests {
                 let problem = kernel.problem(&line).unwrap();
                 let default = kernel.default_config();
                 for (launch, config) in [(&source.reference, None), (&source.program, Some(&default))] {
-                    let geometry = LaunchDims::of(&kernel, &device, launch, &problem, config);
+                    let geometry = LaunchDims::new(&kernel, &device, launch, &problem, config);
                     let [groups, items] = grid(&geometry).unwrap_or_else(|e| panic!("{name} {line}: {e}"));
                     let launched = |at: usize| groups[at] as usize * items[at] as usize;
                     assert!(geometry.global.iter().enumerate().all(|(at, n)| launched(at) == *n), "{line}");

@@ -76,7 +76,7 @@ pub fn compile_for(
     let launch = &kernel.source()?.program;
     let env = kernel.env_of(problem, Some(device), config);
     let defines = kernel.defines(problem, config);
-    if let Err(wrong) = LaunchDims::of(kernel, device, launch, problem, Some(config)).check() {
+    if let Err(wrong) = LaunchDims::new(kernel, device, launch, problem, Some(config)).check() {
         return Ok(Err(wrong));
     }
     Ok(compiler.compile(&Job::new(kernel, launch, &defines, &env)))

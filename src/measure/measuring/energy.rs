@@ -263,7 +263,7 @@ mod tests {
             (0.3, 0.02, 1e-3, 300.0),
         ] {
             let device = Device::new(period);
-            let recipe = Recipe::of(window);
+            let recipe = Recipe::with_window(window);
             let idle = idle_watts(&mut OfDevice(&device), &mut OfDevice(&device), &recipe).unwrap();
             assert!((idle / IDLE - 1.0).abs() < 0.02, "{idle}");
             let began = device.now.get();

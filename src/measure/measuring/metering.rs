@@ -14,7 +14,7 @@ use std::time::Instant;
 impl<S: Subject> Bench<S> {
     /// Measures the energy of timed trials in a separate pass, because it heats the device.
     pub(super) fn meter_all(&mut self, running: &mut [Trial<S::Work>], pass: &mut Pass) {
-        let recipe = Recipe::of(pass.policy.energy_window);
+        let recipe = Recipe::with_window(pass.policy.energy_window);
         for trial in running.iter_mut().filter(|trial| !trial.samples.is_empty()) {
             if self.subject.is_poisoned() {
                 return;

@@ -54,7 +54,7 @@ impl OnDevice {
 
     /// Compiled program of `config` for the data type and layout of `problem`.
     fn program(&mut self, problem: &Problem, config: &Config) -> Attempt<ProgramId> {
-        let key = ProgramKey::of(&self.kernel, problem, config);
+        let key = ProgramKey::new(&self.kernel, problem, config);
         if let Some(program) = self.programs.get(&key) {
             return Ok(*program);
         }
@@ -90,7 +90,7 @@ impl OnDevice {
     }
 
     fn geometry(&self, problem: &Problem, config: &Config) -> LaunchDims {
-        LaunchDims::of(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
+        LaunchDims::new(&self.kernel, self.executor.device(), &self.source.program, problem, Some(config))
     }
 }
 
@@ -106,7 +106,7 @@ impl Subject for OnDevice {
         let device = self.executor.device();
         let parts = configs.iter().map(|config| {
             let env = self.kernel.env_of(problem, Some(device), config);
-            (ProgramKey::of(&self.kernel, problem, config), env)
+            (ProgramKey::new(&self.kernel, problem, config), env)
         });
         let parts: Vec<(ProgramKey, Vec<f64>)> = parts.filter(|(key, _)| !self.programs.contains_key(key)).collect();
         let program = &self.source.program;

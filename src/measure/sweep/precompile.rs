@@ -24,7 +24,7 @@ pub struct CompileBatch<'p> {
 type CodeKey = (ProgramKey, bool);
 
 fn code_key(kernel: &Kernel, problem: &Problem, config: &Config) -> CodeKey {
-    (ProgramKey::of(kernel, problem, config), is_wide(kernel, problem, config))
+    (ProgramKey::new(kernel, problem, config), is_wide(kernel, problem, config))
 }
 
 /// Message of the compiling thread.

@@ -13,7 +13,7 @@ pub enum Format {
 
 impl Format {
     /// Format of an element of `bytes` bytes; `None` where there is none of this size.
-    pub fn of(bytes: f64, is_bf16: bool) -> Option<Format> {
+    pub fn from_width(bytes: f64, is_bf16: bool) -> Option<Format> {
         match (bytes, is_bf16) {
             (2.0, true) => Some(Format::Bf16),
             (2.0, false) => Some(Format::F16),

@@ -35,7 +35,7 @@ pub fn refer(
     values: &[KernelArg],
 ) -> Result<()> {
     let device = executor.device().clone();
-    let mut geometry = LaunchDims::of(kernel, &device, &source.reference, problem, None);
+    let mut geometry = LaunchDims::new(kernel, &device, &source.reference, problem, None);
     if geometry.local.is_empty() && executor.finishes_at_launch() && device.limits.is_cpu == Some(1.0) {
         geometry.local = groups_of_cpu(&geometry.global);
     }

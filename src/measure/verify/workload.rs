@@ -169,7 +169,7 @@ fn format(argument: &Argument, env: &[f64]) -> Result<Format> {
     }
     let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(env) == 1.0);
     let bytes = argument.element.eval(env);
-    Format::of(bytes, is_bf16).ok_or_else(|| {
+    Format::from_width(bytes, is_bf16).ok_or_else(|| {
         Error::Input(format!("elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"))
     })
 }

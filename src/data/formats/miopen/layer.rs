@@ -19,7 +19,7 @@ fn index(name: &str) -> usize {
 
 impl Layer {
     /// The layer that a convolution works on. Of keys that lack the output's size it is the smallest that fits.
-    pub fn of(convolution: &Convolution) -> Layer {
+    pub fn from_convolution(convolution: &Convolution) -> Layer {
         let Convolution { dimensions, dtype, layout, sizes, output, direction, .. } = convolution;
         let mut layer = Layer { dimensions: *dimensions, dtype: dtype.clone(), layout: layout.clone(), sizes: *sizes };
         if direction != "F" {

@@ -85,7 +85,7 @@ pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<S
     }
     let (mut all, mut impossible) = (Vec::new(), 0);
     for convolution in convolutions {
-        let mut layers = vec![Layer::of(convolution)];
+        let mut layers = vec![Layer::from_convolution(convolution)];
         for SizeRange { places, values } in ranges {
             layers = layers
                 .iter()

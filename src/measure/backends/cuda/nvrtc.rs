@@ -107,7 +107,7 @@ impl Nvrtc {
         // machine code is for its own architecture alone, and may use what others lack: sm_90a has Hopper's warpgroup instructions
         let has_own = !as_ptx && newest >= 90 && version.major >= 12;
         let target = format!("sm_{newest}{}", if has_own { "a" } else { "" });
-        Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::of(architecture) })
+        Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::from_architecture(architecture) })
     }
 
     /// The same with PTX for machine code, which needs no GPU to be run.

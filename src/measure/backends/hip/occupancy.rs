@@ -31,7 +31,7 @@ const MOST_ITEMS: u32 = 1_024;
 
 impl ComputeUnit {
     /// Compute unit of an architecture such as `gfx90a` or `gfx90a:sramecc+:xnack-`; `None` where it is unknown.
-    pub fn of(architecture: &str) -> Option<ComputeUnit> {
+    pub fn from_architecture(architecture: &str) -> Option<ComputeUnit> {
         let gcn = ComputeUnit {
             wave: 64,
             simds: 4,
@@ -131,7 +131,7 @@ mod tests {
         ] {
             let mut needs =
                 Resources { registers, scalar_registers: scalars, local_bytes: local, ..Resources::default() };
-            ComputeUnit::of(architecture).unwrap().fit(&mut needs, items).unwrap();
+            ComputeUnit::from_architecture(architecture).unwrap().fit(&mut needs, items).unwrap();
             assert_eq!(
                 (needs.groups_per_unit, needs.occupancy),
                 (groups, occupancy),
@@ -144,7 +144,7 @@ mod tests {
     fn what_cannot_launch_is_told_with_its_reason() {
         let why = |architecture, registers, local_bytes, items| {
             let mut needs = Resources { registers, local_bytes, ..Resources::default() };
-            let why = ComputeUnit::of(architecture).unwrap().fit(&mut needs, items).unwrap_err();
+            let why = ComputeUnit::from_architecture(architecture).unwrap().fit(&mut needs, items).unwrap_err();
             assert_eq!(needs.groups_per_unit, 0);
             why
         };
@@ -152,6 +152,6 @@ mod tests {
         assert!(why("gfx906", 128, 0, 1_024).contains("128 registers for each of 1024"));
         assert!(why("gfx906", 300, 0, 64).contains("a work-item has 256"));
         assert!(why("gfx1100", 32, 0, 2_048).contains("more than 1024"));
-        assert_eq!(ComputeUnit::of("gfx9999"), None);
+        assert_eq!(ComputeUnit::from_architecture("gfx9999"), None);
     }
 }

@@ -22,7 +22,7 @@ pub fn finish(code: Vec<u8>, job: &Job, architecture: &str) -> Attempt<Binary> {
     let bad = |what: String| Invalidity::new(InvalidityKind::Compile, what);
     let mut resources = code_object::read(&code, job).map_err(bad)?;
     resources.dynamic_local_bytes = job.dynamic_local_bytes;
-    if let Some(unit) = ComputeUnit::of(architecture) {
+    if let Some(unit) = ComputeUnit::from_architecture(architecture) {
         unit.fit(&mut resources, job.items()).map_err(|why| bad(format!("cannot launch: {why}")))?;
     }
     Ok(Binary { code, resources })

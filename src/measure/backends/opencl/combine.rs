@@ -31,7 +31,7 @@ struct Names {
 /// could reach beyond one config.
 pub fn combine(jobs: &[&Job]) -> Option<Combined> {
     let first = jobs.first()?;
-    let names = Names::of(first.source)?;
+    let names = Names::from_source(first.source)?;
     let mut combined = Combined { source: String::new(), entries: Vec::new() };
     for (at, job) in jobs.iter().enumerate() {
         if (job.source, job.entry) != (first.source, first.entry) {
@@ -57,7 +57,7 @@ pub fn combine(jobs: &[&Job]) -> Option<Combined> {
 
 impl Names {
     /// Reads a source; `None` where it cannot be repeated.
-    fn of(source: &str) -> Option<Names> {
+    fn from_source(source: &str) -> Option<Names> {
         let (mut names, mut code) = (Names::default(), String::new());
         for line in without_comments(source).lines() {
             let Some(directive) = directive(line) else {
@@ -133,7 +133,7 @@ __kernel __attribute__((reqd_work_group_size(N, 1, 1))) void k(__global vec *h)
     for (int i = 0; i < N; ++i) h[i] = f("(\"", i);
 }
 "#;
-        let names = Names::of(source).unwrap();
+        let names = Names::from_source(source).unwrap();
         let expected = ["CAT", "f", "k", "other", "pair", "point", "table", "vec"];
         assert_eq!(names.declared.iter().map(String::as_str).collect::<Vec<_>>(), expected);
         assert_eq!(names.macros.iter().map(String::as_str).collect::<Vec<_>>(), ["CAT", "N"]);

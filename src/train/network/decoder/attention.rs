@@ -39,7 +39,7 @@ pub(crate) struct Attention<'a> {
 }
 
 impl Attention<'_> {
-    fn of(&self, d: usize) -> KeysValues<'_> {
+    fn keys_values(&self, d: usize) -> KeysValues<'_> {
         let stride = self.keys_values.size()[1] as usize;
         KeysValues { numbers: slice(self.keys_values), stride, first: self.first, width: d }
     }
@@ -49,7 +49,7 @@ impl Attention<'_> {
         let stride = self.queries.size()[1] as usize;
         let mut out = empty(&[self.queries.size()[0], d as i64]);
         let mut shares = vec![0.0; self.heads * self.sight.entries.len()];
-        let to = self.of(d);
+        let to = self.keys_values(d);
         let rows = slice(self.queries).chunks_exact(stride).zip(slice_mut(&mut out).chunks_exact_mut(d));
         for ((begin, entries), (q, out)) in self.sight.rows().zip(rows) {
             let shares = &mut shares[self.heads * begin..][..self.heads * entries.len()];
@@ -63,7 +63,7 @@ impl Attention<'_> {
     pub(crate) fn back(&self, dout: &Tensor, shares: &[f32], keys_values: &mut Tensor) -> Tensor {
         let (d, stride) = (dout.size()[1] as usize, self.queries.size()[1] as usize);
         let mut dq = empty(&dout.size());
-        let (to, into) = (self.of(d), slice_mut(keys_values));
+        let (to, into) = (self.keys_values(d), slice_mut(keys_values));
         let most = self.sight.rows().map(|(_, entries)| entries.len()).max().unwrap_or(0);
         let mut scratch = vec![0.0; self.heads * most];
         let rows = slice(self.queries).chunks_exact(stride).zip(slice(dout).chunks_exact(d));

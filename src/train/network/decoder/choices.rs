@@ -44,7 +44,7 @@ impl Choices {
     }
 
     /// Where a node's choices stand among all.
-    pub fn of(&self, node: usize) -> std::ops::Range<usize> {
+    pub fn range(&self, node: usize) -> std::ops::Range<usize> {
         let begin = if node == 0 { 0 } else { self.nodes[node - 1].0 };
         begin..self.nodes[node].0
     }
@@ -69,7 +69,7 @@ impl Choices {
         let (hidden, query) = (slice(hidden), slice(query));
         let mut encoded = 0;
         (0..self.nodes.len()).filter_map(move |node| {
-            let (choices, columns) = (self.of(node), &self.columns[self.nodes[node].1]);
+            let (choices, columns) = (self.range(node), &self.columns[self.nodes[node].1]);
             let encodings = &self.encodings[encoded..][..choices.len() * columns.len()];
             encoded += encodings.len();
             let (hidden, query) = (&hidden[node * d..][..d], &query[node * c..][..c]);
