@@ -5,9 +5,9 @@
 
 use crate::batch::Batch;
 use crate::examples::{Example, KernelData};
+use crate::member::TrainedMember;
 use crate::network::tensors::{Weights, failed};
 use crate::network::transformer::Transformer;
-use crate::schedule::TrainedMember;
 use crate::score::{Score, score};
 use seqtune_fit::gbdt::cost_weight;
 use seqtune_kernel::error::Result;

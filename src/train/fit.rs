@@ -2,7 +2,7 @@
 
 use crate::calibrate;
 use crate::checkpoint::Checkpoint;
-use crate::member::MemberTrainer;
+use crate::member::{MemberTrainer, TrainedMember};
 use crate::memory::keep_memory;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
@@ -10,7 +10,7 @@ use crate::power;
 use crate::prepare::{Prepared, prepare};
 use crate::profiles;
 use crate::progress::Progress;
-use crate::schedule::{EnsembleTraining, TrainedMember};
+use crate::schedule::EnsembleTraining;
 use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{KernelTable, MeasuredProblem, today};

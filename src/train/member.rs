@@ -19,6 +19,14 @@ use seqtune_predict::features::Vocab;
 use serde::{Deserialize, Serialize};
 use tch::{Kind, Tensor, no_grad};
 
+/// A network that was trained.
+pub struct TrainedMember {
+    /// Its best weights.
+    pub weights: Weights,
+    /// Their score on the validation problems.
+    pub score: Score,
+}
+
 /// An epoch of training.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {

@@ -3,10 +3,9 @@
 use crate::checkpoint::Checkpoint;
 use crate::costs;
 use crate::examples::KernelData;
-use crate::member::{self, Epoch, MemberTrainer};
-use crate::network::tensors::{self, Weights};
+use crate::member::{self, Epoch, MemberTrainer, TrainedMember};
+use crate::network::tensors;
 use crate::progress::Progress;
-use crate::score::Score;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::features::Vocab;
 use seqtune_predict::network::weights::member as member_of;
@@ -15,14 +14,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// A network that was trained.
-pub struct TrainedMember {
-    /// Its best weights.
-    pub weights: Weights,
-    /// Their score on the validation problems.
-    pub score: Score,
-}
 
 /// The networks of an ensemble, and what they learn from.
 pub struct EnsembleTraining<'a> {
