@@ -1,5 +1,10 @@
 """What can go wrong: one class for each kind, each with a sentence that says what is wrong, where, and what to do."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
 
 #: Characters of a sentence at most, and of a value in it.
 SENTENCE, VALUE = 800, 100
@@ -29,6 +34,22 @@ def said(error: BaseException) -> str:
     except Exception:
         text = "its message cannot be shown"
     return _plain(f"{type(error).__name__}: {text[:SENTENCE]}")
+
+
+def read_as(make: Callable[[Any], T], value: Any, what: str) -> T:
+    """``make(value)``; what a value's own methods raise there is wrong input, but for the error of a wrong type.
+
+    >>> read_as(dict, "M", "is no dict")
+    Traceback (most recent call last):
+    ...
+    seqtune.errors.InputError: 'M' is no dict: ValueError: dictionary update sequence element #0 has length 1; 2 is required
+    """
+    try:
+        return make(value)
+    except (TypeError, Error):
+        raise
+    except Exception as error:
+        raise InputError(f"{shown(value)} {what}: {said(error)}") from None
 
 
 def _plain(text: str) -> str:

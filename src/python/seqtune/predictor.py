@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from seqtune._seqtune import Device, Engine, Kernel, Model, Prediction
-from seqtune.errors import InputError, UnseenDeviceWarning
-from seqtune.problems import Problem, Problems, columns_of, config_of, is_single, plain, rows_of
+from seqtune.errors import InputError, UnseenDeviceWarning, read_as
+from seqtune.problems import Problem, Problems, columns_of, is_single, plain, rows_of
 
 if TYPE_CHECKING:
     import pandas
@@ -169,7 +169,7 @@ class Predictor:
         >>> all(p.config in drawn for p in predictor.predict_among("M=64,N=64,K=64", drawn, top=3))
         True
         """
-        given = [config_of(config) for config in configs]
+        given = [read_as(dict, config, "is no config") for config in configs]
         single = plain(problem)
         width = min(max(top, len(given), 1), 10_000)
         return self._engine.predict_among(single, given, (top, width, objective, 1))

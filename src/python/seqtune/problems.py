@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from seqtune._seqtune import Kernel
-from seqtune.errors import Error, InputError, said, shown
+from seqtune.errors import InputError, read_as, shown
 
 #: One problem: ``"M=1,N=2"`` or ``{"M": 1, "N": 2}``.
 Problem: TypeAlias = str | Mapping[str, Any]
@@ -37,22 +37,7 @@ def plain(problem: Problem) -> str | dict[str, Any]:
     """
     if isinstance(problem, str):
         return problem
-    try:
-        return dict(problem)
-    except (TypeError, Error):
-        raise
-    except Exception as error:
-        raise InputError(f"{shown(problem)} is neither a text nor a dict: {said(error)}") from None
-
-
-def config_of(config: Mapping[str, int]) -> dict[str, int]:
-    """A config as a dict."""
-    try:
-        return dict(config)
-    except (TypeError, Error):
-        raise
-    except Exception as error:
-        raise InputError(f"{shown(config)} is no config: {said(error)}") from None
+    return read_as(dict, problem, "is neither a text nor a dict")
 
 
 def _is_column(value: Any) -> bool:
@@ -67,21 +52,15 @@ def _as_list(column: Any) -> list[Any]:
 
 
 def columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
-    """As :func:`_columns_of`; an exception of somebody else's class is wrong input."""
-    try:
-        return _columns_of(kernel, problems)
-    except (TypeError, Error):
-        raise
-    except Exception as error:
-        raise InputError(f"the problems cannot be read: {said(error)}") from None
-
-
-def _columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
     """Lists by field, of a frame, a dict of arrays, a structured or a two-dimensional array; ``None`` of anything else.
 
     >>> columns_of(Kernel("gemm"), {"M": [64, 128], "N": 32, "K": (1, 2)})
     {'M': [64, 128], 'N': [32, 32], 'K': [1, 2]}
     """
+    return read_as(lambda given: _columns_of(kernel, given), problems, "cannot be read as problems")
+
+
+def _columns_of(kernel: Kernel, problems: Problems) -> dict[str, list[Any]] | None:
     if hasattr(problems, "columns") and hasattr(problems, "loc"):  # a frame
         return {str(name): _as_list(problems[name]) for name in problems.columns}
     if isinstance(problems, Mapping):
@@ -114,10 +93,9 @@ def rows_of(problems: Iterable[Any]) -> list[Any]:
     >>> rows_of(line for line in ["M=1", {"M": 2}])
     ['M=1', {'M': 2}]
     """
-    try:
-        rows = problems.tolist() if hasattr(problems, "tolist") else problems
-        return [row if isinstance(row, (str, dict)) else dict(row) if isinstance(row, Mapping) else row for row in rows]
-    except (TypeError, Error):
-        raise
-    except Exception as error:
-        raise InputError(f"the problems cannot be read: {said(error)}") from None
+    return read_as(_rows_of, problems, "cannot be read as problems")
+
+
+def _rows_of(problems: Iterable[Any]) -> list[Any]:
+    rows = problems.tolist() if hasattr(problems, "tolist") else problems
+    return [row if isinstance(row, (str, dict)) else dict(row) if isinstance(row, Mapping) else row for row in rows]

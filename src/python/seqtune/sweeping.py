@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from seqtune._seqtune import Device, Journal, Kernel, Space
-from seqtune.errors import Error, InputError, said, shown
+from seqtune.errors import Error, InputError, read_as, said, shown
 from seqtune.predictor import kernel_of
 from seqtune.problems import Problem, Problems, columns_of, is_single, rows_of
 
@@ -127,7 +127,7 @@ def sweep(
     device = device if isinstance(device, Device) else Device(device)
     given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
     plan = [(problem, configs_of(kernel, problem, device, sample, seed)) for problem in given]
-    path = _path(journal)
+    path = read_as(os.fspath, journal, "is no path of a journal")
     tool = "a function of Python, by seqtune.sweep"
     book = Journal(path, kernel, device, (seed, tool, f"seqtune.sweep({kernel.name}, sample={sample}, seed={seed})"))
     counts = {"measured": 0, "failed": 0, "found": 0}
@@ -145,15 +145,6 @@ def sweep(
         return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
     finally:
         book.close()
-
-
-def _path(journal: str | os.PathLike[str]) -> str:
-    try:
-        return os.fspath(journal)
-    except (TypeError, Error):
-        raise
-    except Exception as error:
-        raise InputError(f"journal: {shown(journal)} is no path: {said(error)}") from None
 
 
 def _one(
