@@ -53,6 +53,8 @@ fn program(name: &str, args: &[&str]) -> Command {
     if !args.contains(&"fake") {
         command.env("SEQTUNE_SILENCE", "600");
     }
+    // a device that a test opened in its own process has named PoCL's folder for all processes after it
+    command.env_remove("POCL_CACHE_DIR");
     // programs compiled by tests stay with what cargo has built: the user's folder is neither read nor filled
     if let (Some(built), None) = (option_env!("CARGO_TARGET_TMPDIR"), std::env::var_os("SEQTUNE_CACHE")) {
         command.env("SEQTUNE_CACHE", Path::new(built).join("cache"));

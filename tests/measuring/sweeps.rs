@@ -1,6 +1,6 @@
 //! Sweeps: interruption, failures, and real kernels on a real device.
 
-use crate::common::{PATIENT, SIZES, drawn, opencl_or_skip, run, seqtune, text};
+use crate::common::{PATIENT, SIZES, configs_of_each, drawn, opencl_or_skip, run, seqtune, text};
 use rand::Rng;
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
@@ -258,21 +258,23 @@ fn an_exhaustive_sweep_measures_every_legal_config() {
 }
 
 /// Sweeps a kernel on the live device and demands that every config agrees with the reference.
-fn all_correct(kernel: &str, problems: &[&str], sample: &str) {
+fn all_correct(kernel: &str, problems: &[&str]) {
     if !opencl_or_skip() {
         return;
     }
+    let (configs, seed) = (configs_of_each(16), drawn(11).random::<u32>().to_string());
+    let sample = &configs.to_string();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.jsonl");
     let tail =
-        ["--sample", sample, "--pool", sample, "--private-share", "0", "--seed", "11", "-o", path.to_str().unwrap()];
+        ["--sample", sample, "--pool", sample, "--private-share", "0", "--seed", &seed, "-o", path.to_str().unwrap()];
     let tail = [&tail[..], &PATIENT].concat();
     let (_, err, code) = run(&[&["sweep", kernel, "--problems"][..], problems, &tail].concat());
     assert_eq!(code, 0, "{err}");
     let dataset = Dataset::load(&path).unwrap();
     let wrong: Vec<&Record> = dataset.records.iter().filter(|r| r.outcome.time_us().is_none()).collect();
     assert!(wrong.is_empty(), "{} of {} failed, first {:?}", wrong.len(), dataset.records.len(), wrong[0]);
-    assert_eq!(dataset.records.len(), problems.len() * sample.parse::<usize>().unwrap());
+    assert_eq!(dataset.records.len(), problems.len() * configs);
 }
 
 #[test]
@@ -290,7 +292,7 @@ fn sampled_gemm_configs_agree_with_the_reference_on_odd_sizes_layouts_and_types(
         "M=43,N=45,K=47,transA=T,transB=T,alpha=0.5,beta=2",
         "M=37,N=130,K=65,dtype=f16,beta=1",
     ];
-    all_correct("gemm", &problems, "32");
+    all_correct("gemm", &problems);
 }
 
 #[test]
@@ -302,7 +304,7 @@ fn sampled_conv2d_configs_agree_with_the_reference_on_strides_padding_dilation_a
         "N=3,C=4,H=5,W=5,K=4,R=5,S=5,pad_h=4,pad_w=4,groups=4",
         "N=1,C=7,H=9,W=23,K=13,R=2,S=3,stride_w=3,dtype=f16",
     ];
-    all_correct("conv2d", &problems, "32");
+    all_correct("conv2d", &problems);
 }
 
 #[test]
