@@ -12,7 +12,7 @@ fn main() -> seqtune_predict::Result<()> {
         return Err(Error::Input("name a kernel (or its folder), a problem and a device".into()));
     };
     let kernel = Kernel::open(kernel)?;
-    let (problem, device) = (kernel.problem(problem)?, Device::described(device)?);
+    let (problem, device) = (kernel.problem(problem)?, Device::find_described(device)?);
     let space = ConfigSpace::new(&kernel, &problem, &device);
     let mut counter = space.counter();
     println!("{} legal configs", counter.total());

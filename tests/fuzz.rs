@@ -10,7 +10,7 @@ mod drawn;
 mod targets;
 
 use corpus::corpus;
-use drawn::drawn;
+use drawn::test_generator;
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -132,7 +132,7 @@ fn no_input_breaks_a_reader() {
         let (corpus, began, mut slowest) = (corpus(name), Instant::now(), 0f64);
         corpus.iter().for_each(|data| run(data));
         for seed in 0..wanted {
-            let data = mutated(&corpus, &mut drawn(seed));
+            let data = mutated(&corpus, &mut test_generator(seed));
             let one = Instant::now();
             let fault = catch_unwind(AssertUnwindSafe(|| run(&data))).err();
             slowest = slowest.max(one.elapsed().as_secs_f64());
@@ -140,7 +140,7 @@ fn no_input_breaks_a_reader() {
                 let text = fault.and_then(|f| {
                     f.downcast_ref::<String>().cloned().or(f.downcast_ref::<&str>().map(|s| s.to_string()))
                 });
-                let input = seqtune_kernel::error::quoted(&String::from_utf8_lossy(&data));
+                let input = seqtune_kernel::error::quote(&String::from_utf8_lossy(&data));
                 faults.push(format!("{name}, input {seed}: {} on {input}", text.unwrap_or("slow".into())));
             }
         }

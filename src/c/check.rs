@@ -3,7 +3,7 @@
 use crate::fields::Scratch;
 use crate::pointers::{list, object, put, text};
 use crate::predictor::{Predictor, Shared};
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Fault, Status, guard};
 use seqtune_kernel::{Config, ConfigSpace, Problem};
 use std::ffi::c_char;
 
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn seqtune_check(
     problem: *const c_char,
     config: *const c_char,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let (shared, problem, config) =
             unsafe { (&object(predictor, "predictor")?.0, text(problem, "problem")?, text(config, "config")?) };
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn seqtune_check_values(
     values: *const i64,
     value_count: usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let (shared, fields, values) = unsafe {
             let shared = &object(predictor, "predictor")?.0;
@@ -55,13 +55,13 @@ pub unsafe extern "C" fn seqtune_check_values(
 /// Number of the legal configs of a problem on the device; NaN where there are too many to count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_count(predictor: *const Predictor, problem: *const c_char, count: *mut f64) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             let shared = &object(predictor, "predictor")?.0;
             let problem = shared.kernel.problem(text(problem, "problem")?)?;
             let space = ConfigSpace::new(&shared.kernel, &problem, &shared.device());
-            put(count, "count", space.counter().total().known().unwrap_or(f64::NAN))
+            put(count, "count", space.counter().total().known_number().unwrap_or(f64::NAN))
         }
     })
 }

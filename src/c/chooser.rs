@@ -1,10 +1,10 @@
 //! Choosing at each launch: a config that starts with the predictions and settles by the times that are reported.
 
 use crate::fields::Scratch;
-use crate::pointers::{Room, close, list, object, optional, put, text};
+use crate::pointers::{TextBuffer, close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Fault, Status, guard};
 use seqtune_choose::{Goal, Measured, Options, Predicted};
 use seqtune_kernel::error::Error;
 use seqtune_predict::Objective;
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn seqtune_chooser_open(
     options: *const ChooserOptions,
     chooser: *mut *mut Chooser,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             put(chooser, "chooser", std::ptr::null_mut())?;
@@ -115,14 +115,14 @@ pub unsafe extern "C" fn seqtune_chooser_close(chooser: *mut Chooser) {
 }
 
 /// A pick for a problem that `read` puts into the scratch.
-unsafe fn picked(
+unsafe fn pick_for(
     chooser: *const Chooser,
     session: *mut Session,
     (values, count): (*mut i64, usize),
     pick: *mut Pick,
     read: impl FnOnce(&Shared, &mut Scratch) -> Answer<()>,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let Chooser { shared, chooser } = unsafe { object(chooser, "chooser") }?;
         let parameters = &shared.kernel.parameters;
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn seqtune_chooser_pick(
 ) -> Status {
     // SAFETY: as the header demands
     unsafe {
-        picked(chooser, session, (values, value_count), pick, |shared, scratch| {
+        pick_for(chooser, session, (values, value_count), pick, |shared, scratch| {
             scratch.read(shared, text(problem, "problem")?)
         })
     }
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn seqtune_chooser_pick_sizes(
 ) -> Status {
     // SAFETY: as the header demands
     unsafe {
-        picked(chooser, session, (values, value_count), pick, |shared, scratch| {
+        pick_for(chooser, session, (values, value_count), pick, |shared, scratch| {
             scratch.take(shared, list(fields, count, "fields")?.iter().map(|field| *field as f64))
         })
     }
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn seqtune_chooser_pick_sizes(
 /// What the call of a pick took: microseconds, and joules or NaN. A pick of a problem that is held no more is let pass.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_chooser_report(chooser: *const Chooser, id: u64, time_us: f64, joules: f64) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let chooser = &unsafe { object(chooser, "chooser") }?.chooser;
         let joules = (!joules.is_nan()).then_some(joules);
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn seqtune_chooser_report(chooser: *const Chooser, id: u64
 /// Books the config of a pick as failed for its problem: it did not compile, launch or compute what it should.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_chooser_failed(chooser: *const Chooser, id: u64) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe { object(chooser, "chooser") }?.chooser.failed_id(id);
         Ok(())
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn seqtune_chooser_set_goal(
     power_w: f64,
     joules: f64,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let chooser = &unsafe { object(chooser, "chooser") }?.chooser;
         let objective = usize::try_from(objective).ok().and_then(|at| Objective::ALL.get(at));
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn seqtune_chooser_set_goal(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_chooser_save(chooser: *const Chooser) -> Status {
     // SAFETY: as the header demands
-    guarded(|| Ok(unsafe { object(chooser, "chooser") }?.chooser.save().map_err(|e: Error| e)?))
+    guard(|| Ok(unsafe { object(chooser, "chooser") }?.chooser.save().map_err(|e: Error| e)?))
 }
 
 /// Writes what went wrong without being in a call's way (a damaged file, a full disk), a sentence a line, and a zero into `room` bytes at
@@ -254,9 +254,9 @@ pub unsafe extern "C" fn seqtune_chooser_warnings(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
-        let (chooser, room) = unsafe { (&object(chooser, "chooser")?.chooser, Room::new(text, room, needed)?) };
+        let (chooser, room) = unsafe { (&object(chooser, "chooser")?.chooser, TextBuffer::new(text, room, needed)?) };
         let warnings = chooser.warnings();
         room.put(&warnings.join("\n")).inspect_err(|_| chooser.keep_warnings(warnings.clone()))
     })

@@ -2,7 +2,7 @@
 
 use crate::pointers::{object, put, text};
 use crate::predictor::Predictor;
-use crate::status::{Answer, Fault, Status, guarded, guarded_value};
+use crate::status::{Answer, Fault, Status, guard, guarded_value};
 use std::ffi::{CString, c_char};
 
 /// The item of a list, or what the list has.
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn seqtune_parameter_values(
     count: *mut usize,
     fallback: *mut i64,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             let shared = &object(predictor, "predictor")?.0;

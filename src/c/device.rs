@@ -1,15 +1,15 @@
 //! The device that configs have to be legal on.
 
-use crate::pointers::{Room, list, object, put, text};
+use crate::pointers::{TextBuffer, list, object, put, text};
 use crate::predictor::{Predictor, Shared};
-use crate::status::{Answer, Fault, Status, guarded};
-use seqtune_kernel::error::{Error, quoted};
+use crate::status::{Answer, Fault, Status, guard};
+use seqtune_kernel::error::{Error, quote};
 use seqtune_kernel::{Device, LIMIT_NAMES, Limits};
-use seqtune_predict::confidence::device::named;
+use seqtune_predict::confidence::device::find_device;
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe fn set(predictor: *mut Predictor, device: impl FnOnce(&Shared) -> Answer<Device>) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let shared = &unsafe { object(predictor.cast_const(), "predictor") }?.0;
         shared.set_device(device(shared)?)
@@ -21,7 +21,7 @@ unsafe fn set(predictor: *mut Predictor, device: impl FnOnce(&Shared) -> Answer<
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_set_device(predictor: *mut Predictor, device: *const c_char) -> Status {
     // SAFETY: as the header demands
-    unsafe { set(predictor, |shared| Ok(named(shared.predictor.learned(), text(device, "device")?)?)) }
+    unsafe { set(predictor, |shared| Ok(find_device(shared.predictor.learned_devices(), text(device, "device")?)?)) }
 }
 
 /// Sets the device by its limits, each a name, such as "local_memory", and a value. A limit that is not given is unknown:
@@ -88,7 +88,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: f64) -> Answer<()> {
 }
 
 fn unknown(name: &str) -> Fault {
-    Error::DeviceNotFound(format!("`{}` is no limit: name one of {}", quoted(name), LIMIT_NAMES.join(", "))).into()
+    Error::DeviceNotFound(format!("`{}` is no limit: name one of {}", quote(name), LIMIT_NAMES.join(", "))).into()
 }
 
 /// Sets the device by asking CUDA's driver. `ordinal` is what cuDeviceGet and cudaSetDevice take; a CUdevice is the same
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn seqtune_device_name(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
-        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(name, room, needed)?) };
+        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, TextBuffer::new(name, room, needed)?) };
         room.put(&shared.device().name)
     })
 }
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn seqtune_device_name(
 /// Whether the model learned from data of the device that is set: `*learned` is 1, else 0. Of a device that it never saw no time is told.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_device_learned(predictor: *const Predictor, learned: *mut c_int) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             let shared: &Shared = &object(predictor, "predictor")?.0;
@@ -155,9 +155,9 @@ pub unsafe extern "C" fn seqtune_device_note(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
-        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(note, room, needed)?) };
+        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, TextBuffer::new(note, room, needed)?) };
         room.put(&shared.predictor.grounds(&shared.device()).note().unwrap_or_default())
     })
 }
@@ -171,10 +171,10 @@ pub unsafe extern "C" fn seqtune_learned_on(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
-        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, Room::new(names, room, needed)?) };
-        let learned: Vec<&str> = shared.predictor.learned().iter().map(|device| device.name.as_str()).collect();
+        let (shared, room) = unsafe { (&object(predictor, "predictor")?.0, TextBuffer::new(names, room, needed)?) };
+        let learned: Vec<&str> = shared.predictor.learned_devices().iter().map(|device| device.name.as_str()).collect();
         room.put(&learned.join("\n"))
     })
 }
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn seqtune_device_limit(
     limit: *const c_char,
     value: *mut f64,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             let shared: &Shared = &object(predictor, "predictor")?.0;

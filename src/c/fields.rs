@@ -63,7 +63,7 @@ impl Scratch {
         self.problem.values.fill(MISSING);
         for ((slot, field), value) in self.problem.values.iter_mut().zip(fields).zip(values) {
             if !value.is_nan() {
-                *slot = checked(field, value)?;
+                *slot = check_value(field, value)?;
             }
         }
         if let Some(missing) = self.complete(shared) {
@@ -98,7 +98,7 @@ impl Scratch {
 }
 
 /// A value of a field: that of a choice is the index of its label.
-fn checked(field: &Field, value: f64) -> Answer<f64> {
+fn check_value(field: &Field, value: f64) -> Answer<f64> {
     let whole = |least: f64, most: f64| value.fract() == 0.0 && (least..=most).contains(&value);
     let (name, labels) = (&field.name, field.labels.len());
     let wrong = match field.kind {

@@ -3,16 +3,20 @@
 use crate::pointers::{close, list, object, optional, put, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Fault, Status, guard};
 use seqtune_kernel::Kernel;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use seqtune_kernel::limits;
 use seqtune_predict::{Model, Quality};
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::sync::Arc;
 
-fn opened(kernel: &str, device: Option<&str>, load: impl FnOnce(&Kernel) -> Answer<Model>) -> Answer<*mut Predictor> {
+fn open_predictor(
+    kernel: &str,
+    device: Option<&str>,
+    load: impl FnOnce(&Kernel) -> Answer<Model>,
+) -> Answer<*mut Predictor> {
     let kernel = Kernel::open(kernel)?;
     let model = load(&kernel)?;
     let shared = Shared::new(kernel, &model, device)?;
@@ -32,13 +36,13 @@ pub unsafe extern "C" fn seqtune_open(
     device: *const c_char,
     predictor: *mut *mut Predictor,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             put(predictor, "predictor", std::ptr::null_mut())?;
             let (model, device) = (text(model, "model")?, optional(device, "device")?);
             let load = |kernel: &Kernel| Ok(Model::load_as(Path::new(model), &kernel.name, Quality::Auto)?);
-            put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)
+            put(predictor, "predictor", open_predictor(text(kernel, "kernel")?, device, load)?)
         }
     })
 }
@@ -52,7 +56,7 @@ pub unsafe extern "C" fn seqtune_open_memory(
     device: *const c_char,
     predictor: *mut *mut Predictor,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             put(predictor, "predictor", std::ptr::null_mut())?;
@@ -61,14 +65,14 @@ pub unsafe extern "C" fn seqtune_open_memory(
                 return Err(Fault::input(sentence));
             }
             let (bytes, device) = (list(bytes.cast::<u8>(), size, "bytes")?, optional(device, "device")?);
-            let load = |kernel: &Kernel| Ok(Model::from_bytes(bytes).map_err(|e| e.at(place(kernel)))?);
-            put(predictor, "predictor", opened(text(kernel, "kernel")?, device, load)?)
+            let load = |kernel: &Kernel| Ok(Model::from_bytes(bytes).map_err(|e| e.at_place(place(kernel)))?);
+            put(predictor, "predictor", open_predictor(text(kernel, "kernel")?, device, load)?)
         }
     })
 }
 
 fn place(kernel: &Kernel) -> String {
-    format!("the model in memory for {}", quoted(&kernel.name))
+    format!("the model in memory for {}", quote(&kernel.name))
 }
 
 /// Closes a predictor; NULL is let pass. Its sessions go on until they are closed.
@@ -81,7 +85,7 @@ pub unsafe extern "C" fn seqtune_close(predictor: *mut Predictor) {
 /// Opens a session: the memory of one thread's predictions. Close it with seqtune_session_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_session_open(predictor: *const Predictor, session: *mut *mut Session) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         unsafe {
             put(session, "session", std::ptr::null_mut())?;

@@ -1,6 +1,6 @@
 //! Pointers of the caller's: texts, lists, objects, and room for answers.
 
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Fault, Status, guard};
 use std::ffi::{CStr, c_char};
 
 fn wrong<T>(at: *const T, what: &str) -> Option<Fault> {
@@ -82,7 +82,7 @@ pub(crate) unsafe fn put<T>(at: *mut T, what: &str, value: T) -> Answer<()> {
 /// # Safety
 /// The pointer is null or that of a box, which nobody uses any more.
 pub(crate) unsafe fn close<T>(at: *mut T) {
-    guarded(|| {
+    guard(|| {
         if !at.is_null() {
             // SAFETY: as the caller promises
             drop(unsafe { Box::from_raw(at) });
@@ -92,21 +92,21 @@ pub(crate) unsafe fn close<T>(at: *mut T) {
 }
 
 /// Room for a text.
-pub(crate) struct Room {
+pub(crate) struct TextBuffer {
     at: *mut c_char,
     bytes: usize,
     needed: *mut usize,
 }
 
-impl Room {
+impl TextBuffer {
     /// The room at `at`, and a place for the number of bytes that are needed.
     ///
     /// # Safety
     /// `at` is null or leads to so many bytes; `needed` is null or leads to room for a number.
-    pub(crate) unsafe fn new(at: *mut c_char, bytes: usize, needed: *mut usize) -> Answer<Room> {
+    pub(crate) unsafe fn new(at: *mut c_char, bytes: usize, needed: *mut usize) -> Answer<TextBuffer> {
         match wrong(needed, "needed").filter(|_| !needed.is_null()) {
             Some(fault) => Err(fault),
-            None => Ok(Room { at, bytes: if at.is_null() { 0 } else { bytes }, needed }),
+            None => Ok(TextBuffer { at, bytes: if at.is_null() { 0 } else { bytes }, needed }),
         }
     }
 

@@ -110,6 +110,6 @@ unsafe impl GlobalAlloc for Pool {
 }
 
 /// How often this thread has asked the system for memory.
-pub fn asked() -> usize {
+pub fn allocation_count() -> usize {
     LISTS.try_with(|lists| lists.asked.get()).unwrap_or(0)
 }

@@ -5,7 +5,7 @@ use crate::fields::Scratch;
 use crate::pointers::{list, object, text};
 use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
-use crate::status::{Answer, Fault, Status, guarded};
+use crate::status::{Answer, Fault, Status, guard};
 use seqtune_kernel::Objective;
 use seqtune_kernel::limits::WIDTH;
 use seqtune_predict::TimeBasis;
@@ -84,19 +84,19 @@ fn is_stride(bytes: usize) -> bool {
 }
 
 /// Room for an answer, checked.
-struct Room<'a> {
+struct AnswerBuffer<'a> {
     prediction: *mut Prediction,
     wanted: &'a Prediction,
     /// Values of one config.
     row: usize,
 }
 
-impl Room<'_> {
+impl AnswerBuffer<'_> {
     /// The room of a prediction for configs of so many values.
     ///
     /// # Safety
     /// As the header demands.
-    unsafe fn new<'a>(prediction: *mut Prediction, row: usize) -> Answer<Room<'a>> {
+    unsafe fn new<'a>(prediction: *mut Prediction, row: usize) -> Answer<AnswerBuffer<'a>> {
         // SAFETY: as the caller promises; `size` stands in every version of it
         let size = *unsafe { object(prediction.cast::<usize>(), "prediction") }?;
         if size != size_of::<Prediction>() {
@@ -129,7 +129,7 @@ impl Room<'_> {
                 );
                 return Err(Fault::new(Status::SeqtuneTooSmall, sentence));
             }
-            () => return Ok(Room { prediction, wanted, row }),
+            () => return Ok(AnswerBuffer { prediction, wanted, row }),
         };
         Err(Fault::input(wrong))
     }
@@ -147,7 +147,7 @@ fn number(basis: TimeBasis) -> c_int {
 ///
 /// # Safety
 /// As the header demands.
-unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &Room, objective: Objective) -> Answer<()> {
+unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &AnswerBuffer, objective: Objective) -> Answer<()> {
     let device = shared.device();
     let (wanted, row) = (room.wanted, room.row);
     let asked = Asked { problem: &scratch.problem, device: &device, objective, top: wanted.top, width: wanted.width };
@@ -179,17 +179,17 @@ unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &Room, objective: Obj
 }
 
 /// A prediction of a problem that `read` puts into the scratch.
-unsafe fn predicted(
+unsafe fn predict_into(
     predictor: *const Predictor,
     session: *mut Session,
     prediction: *mut Prediction,
     read: impl FnOnce(&Shared, &mut Scratch) -> Answer<()>,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let shared = &unsafe { object(predictor, "predictor") }?.0;
         // SAFETY: as the header demands
-        let room = unsafe { Room::new(prediction, shared.parameters.len()) }?;
+        let room = unsafe { AnswerBuffer::new(prediction, shared.parameters.len()) }?;
         let objective = shared.objective(room.wanted.objective)?;
         let answer_with = |scratch: &mut Scratch| {
             read(shared, scratch)?;
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn seqtune_predict(
 ) -> Status {
     // SAFETY: as the header demands
     unsafe {
-        predicted(predictor, session, prediction, |shared, scratch| scratch.read(shared, text(problem, "problem")?))
+        predict_into(predictor, session, prediction, |shared, scratch| scratch.read(shared, text(problem, "problem")?))
     }
 }
 
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn seqtune_predict_sizes(
 ) -> Status {
     // SAFETY: as the header demands
     unsafe {
-        predicted(predictor, session, prediction, |shared, scratch| {
+        predict_into(predictor, session, prediction, |shared, scratch| {
             scratch.take(shared, list(fields, count, "fields")?.iter().map(|field| *field as f64))
         })
     }
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn seqtune_predict_values(
 ) -> Status {
     // SAFETY: as the header demands
     unsafe {
-        predicted(predictor, session, prediction, |shared, scratch| {
+        predict_into(predictor, session, prediction, |shared, scratch| {
             scratch.take(shared, list(fields, count, "fields")?.iter().copied())
         })
     }

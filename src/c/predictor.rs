@@ -1,7 +1,7 @@
 //! What a predictor leads to.
 
 use crate::status::{Answer, Fault};
-use seqtune_kernel::error::{Error, quoted};
+use seqtune_kernel::error::{Error, quote};
 use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::{Model, device_for};
 use std::ffi::CString;
@@ -28,14 +28,14 @@ pub(crate) struct Shared {
 }
 
 /// A name of a kernel's: it holds no zero, which kernel.toml cannot name.
-fn named(name: &str) -> CString {
+fn c_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
 impl Shared {
     /// A predictor for a device by its name or file, or by the rule of [`device_for`].
     pub(crate) fn new(kernel: Kernel, model: &Model, device: Option<&str>) -> Answer<Shared> {
-        let device = device_for(&model.meta.devices, device, seqtune_devices::live::among)?;
+        let device = device_for(&model.meta.devices, device, seqtune_devices::live::live_device)?;
         let default = |field: &seqtune_kernel::kernel_toml::spec::Field| {
             field.default.as_ref().map(|text| field.value(text)).transpose()
         };
@@ -44,11 +44,11 @@ impl Shared {
             digest: model.digest(),
             objectives: model.meta.objectives.clone(),
             device: RwLock::new(Arc::new(device)),
-            parameters: kernel.parameters.iter().map(|p| named(&p.name)).collect(),
+            parameters: kernel.parameters.iter().map(|p| c_name(&p.name)).collect(),
             fields: kernel
                 .fields
                 .iter()
-                .map(|f| (named(&f.name), f.labels.iter().map(|label| named(label)).collect()))
+                .map(|f| (c_name(&f.name), f.labels.iter().map(|label| c_name(label)).collect()))
                 .collect(),
             defaults: kernel.fields.iter().map(default).collect::<Result<_, Error>>()?,
             kernel,
@@ -84,7 +84,7 @@ impl Shared {
         if values.len() != parameters.len() {
             let sentence = format!(
                 "kernel {} has {} parameters, and {} values are given",
-                quoted(&self.kernel.name),
+                quote(&self.kernel.name),
                 parameters.len(),
                 values.len()
             );

@@ -2,7 +2,7 @@
 
 use crate::pointers::{object, put};
 use crate::predictor::Predictor;
-use crate::status::{Fault, Status, guarded};
+use crate::status::{Fault, Status, guard};
 use seqtune_predict::confidence::HeldOutScore;
 use std::ffi::c_int;
 
@@ -27,7 +27,7 @@ pub struct Shown {
 /// those were are marked unsure. `shown->size` is to be set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqtune_shown_of(predictor: *const Predictor, objective: c_int, shown: *mut Shown) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let shared = &unsafe { object(predictor, "predictor") }?.0;
         // SAFETY: as the caller promises; `size` stands in every version of it

@@ -93,7 +93,7 @@ pub extern "C" fn seqtune_last_error() -> *const c_char {
 }
 
 /// Does the work of a function; keeps the sentence where it fails, also where it panics.
-pub(crate) fn guarded(work: impl FnOnce() -> Answer<()>) -> Status {
+pub(crate) fn guard(work: impl FnOnce() -> Answer<()>) -> Status {
     // what a panic leaves half done belongs to this call alone, or to a session, which the next call fills anew
     let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(fault_of(panic.as_ref())));
     match done {
@@ -110,7 +110,7 @@ pub(crate) fn guarded(work: impl FnOnce() -> Answer<()>) -> Status {
 /// As [`guarded`], where a function answers with a value: `otherwise` where it fails.
 pub(crate) fn guarded_value<T>(otherwise: T, work: impl FnOnce() -> Answer<T>) -> T {
     let mut value = otherwise;
-    guarded(|| {
+    guard(|| {
         value = work()?;
         Ok(())
     });
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn a_panic_stays_inside_and_leaves_its_sentence_in_its_thread() {
-        assert_eq!(guarded(|| panic!("a b\0c")), Status::SeqtuneFailed);
+        assert_eq!(guard(|| panic!("a b\0c")), Status::SeqtuneFailed);
         assert_eq!(last_sentence(), "a fault of seqtune, please report it: a b\\u{0}c");
-        assert_eq!(guarded(|| Ok(())), Status::SeqtuneOk);
+        assert_eq!(guard(|| Ok(())), Status::SeqtuneOk);
         std::thread::spawn(|| assert_eq!(last_sentence(), "")).join().unwrap();
         assert_eq!(guarded_value(7, || Err(Fault::input("no"))), 7);
         assert_eq!(last_sentence(), "no");

@@ -2,9 +2,9 @@
 
 use crate::engine::{Asked, ask};
 use crate::fields::Scratch;
-use crate::pointers::{Room, list, object, text};
+use crate::pointers::{TextBuffer, list, object, text};
 use crate::predictor::Predictor;
-use crate::status::{Fault, Status, guarded};
+use crate::status::{Fault, Status, guard};
 use seqtune_kernel::Objective;
 use seqtune_kernel::limits::WIDTH;
 use std::ffi::c_char;
@@ -21,10 +21,10 @@ pub unsafe extern "C" fn seqtune_predict_text(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let (shared, problem, room) = unsafe {
-            (&object(predictor, "predictor")?.0, text(problem, "problem")?, Room::new(configs, room, needed)?)
+            (&object(predictor, "predictor")?.0, text(problem, "problem")?, TextBuffer::new(configs, room, needed)?)
         };
         if top == 0 || top > WIDTH {
             return Err(Fault::input(format!("top is {top}: ask for 1 to {WIDTH}")));
@@ -48,10 +48,10 @@ pub unsafe extern "C" fn seqtune_config_text(
     room: usize,
     needed: *mut usize,
 ) -> Status {
-    guarded(|| {
+    guard(|| {
         // SAFETY: as the header demands
         let (shared, values, room) = unsafe {
-            (&object(predictor, "predictor")?.0, list(values, count, "values")?, Room::new(config, room, needed)?)
+            (&object(predictor, "predictor")?.0, list(values, count, "values")?, TextBuffer::new(config, room, needed)?)
         };
         room.put(&shared.kernel.show_config(&shared.config(values)?))
     })

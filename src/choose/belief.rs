@@ -41,7 +41,7 @@ impl Arm {
     }
 
     /// What is believed of its mean.
-    fn believed(&self, noise: f64, shift: Normal) -> Normal {
+    fn posterior_mean(&self, noise: f64, shift: Normal) -> Normal {
         let (known, before) = (self.weight / (noise * noise), self.spread.powi(-2));
         let all = known + before;
         let mean = (known * self.mean + before * (self.expected + shift.mean)) / all;
@@ -97,7 +97,7 @@ impl Belief {
     /// What is believed of every config's mean by now.
     pub(crate) fn now(&self) -> Vec<Normal> {
         let (noise, shift) = (self.noise(), self.shift_now());
-        self.arms.iter().map(|arm| arm.believed(noise, shift)).collect()
+        self.arms.iter().map(|arm| arm.posterior_mean(noise, shift)).collect()
     }
 
     /// Learns one observation of a config, as a logarithm.
@@ -106,7 +106,7 @@ impl Belief {
     /// interrupted ones are slow without meaning.
     pub(crate) fn learn(&mut self, at: usize, observed: f64) -> Learned {
         let noise = self.noise();
-        let believed = self.arms[at].believed(noise, self.shift_now());
+        let believed = self.arms[at].posterior_mean(noise, self.shift_now());
         let residual = observed - believed.mean;
         let standardised = residual / noise.hypot(believed.sd);
         let arm = &mut self.arms[at];

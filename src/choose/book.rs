@@ -269,7 +269,8 @@ impl Place {
     fn put_aside(&self) -> Result<PathBuf> {
         let led = Place(target(&self.0)?);
         for number in 1..=ASIDE {
-            let aside = led.beside(&if number == 1 { ".damaged".into() } else { format!(".damaged{number}") });
+            let aside =
+                led.file_with_ending(&if number == 1 { ".damaged".into() } else { format!(".damaged{number}") });
             // a link is made where nothing has the name, and nowhere else; some file systems have none
             let linked = std::fs::hard_link(&led.0, &aside);
             match linked {
@@ -285,7 +286,7 @@ impl Place {
         )))
     }
 
-    fn beside(&self, ending: &str) -> PathBuf {
+    fn file_with_ending(&self, ending: &str) -> PathBuf {
         let mut name = self.0.as_os_str().to_os_string();
         name.push(ending);
         PathBuf::from(name)
@@ -322,7 +323,7 @@ impl Place {
 
     /// The lock of the file, which ends with what is returned, or with the process.
     fn lock(&self, patience: Duration) -> Result<Locked> {
-        let path = self.beside(".lock");
+        let path = self.file_with_ending(".lock");
         let file = open_lock(&path)?;
         let (began, mut pause) = (std::time::Instant::now(), Duration::from_millis(2));
         loop {

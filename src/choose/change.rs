@@ -39,7 +39,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn noise_is_no_change_and_a_lasting_change_is_noticed_within_ten_times() {
-        let mut rng = drawn(1);
+        let mut rng = test_generator(1);
         let mut change = Change::new(8.0);
         assert!((0..20_000).all(|_| change.add(0.0, noise(&mut rng)).is_none()), "a change in noise");
         for shift in [-4.0, -2.0, 2.0, 4.0] {

@@ -305,16 +305,16 @@ impl Chooser {
     }
 
     /// Books a config as failed for its problem: it did not compile, launch, or compute what it should. It is not chosen again.
-    pub fn failed(&self, pick: &Pick) {
+    pub fn book_failure(&self, pick: &Pick) {
         let mut inner = pick.held.lock();
         inner.course.failed[pick.arm] = true;
         inner.is_news = true;
         pick.held.settle(None, pick.held.epoch(), None);
     }
 
-    /// As [`Chooser::failed`], by [`Pick::id`]; whether the problem is still held.
+    /// As [`Chooser::book_failure`], by [`Pick::id`]; whether the problem is still held.
     pub fn failed_id(&self, id: u64) -> bool {
-        self.pick_of(id).map(|pick| self.failed(&pick)).is_some()
+        self.pick_of(id).map(|pick| self.book_failure(&pick)).is_some()
     }
 
     /// Changes what is minimised and what limits are kept, from the next pick of every problem on: by what is known of its configs.
@@ -334,7 +334,7 @@ impl Chooser {
     }
 
     /// The config that a problem has settled on, if it has.
-    pub fn settled(&self, problem: &Problem) -> Option<Config> {
+    pub fn settled_config(&self, problem: &Problem) -> Option<Config> {
         let held = reading(&self.table).find(problem).cloned()?;
         held.settled_in(self.epoch.load(Ordering::Acquire)).map(|arm| held.configs[arm].clone())
     }

@@ -47,7 +47,7 @@ impl DeviceState {
     /// Learns how a call's time differs from what was expected; the change of the device, where that tells one.
     pub(crate) fn add(&mut self, residual: f64, standardised: f64) -> Option<f64> {
         let shift = self.change.add(residual, standardised)?;
-        Some(self.changed(shift))
+        Some(self.book_change(shift))
     }
 
     /// Learns that a problem's times changed; a second problem whose times change alike tells a change of the device.
@@ -55,10 +55,10 @@ impl DeviceState {
         let before = self.alone.replace((serial, shift, Instant::now()));
         let (other, other_shift, when) = before?;
         let alike = other != serial && (other_shift > 0.0) == (shift > 0.0) && when.elapsed() < TOGETHER;
-        alike.then(|| self.changed(0.5 * (shift + other_shift)))
+        alike.then(|| self.book_change(0.5 * (shift + other_shift)))
     }
 
-    fn changed(&mut self, shift: f64) -> f64 {
+    fn book_change(&mut self, shift: f64) -> f64 {
         self.changes = Changes { count: self.changes.count + 1, sum: self.changes.sum + shift };
         (self.alone, self.change) = (None, Change::new(THRESHOLD));
         shift

@@ -95,12 +95,12 @@ pub(crate) fn log_ratio(of: Option<f64>, to: Option<f64>) -> Option<f64> {
 }
 
 /// The mean of two estimates of a ratio, as logarithms, of which one may be unknown.
-fn pooled(by_time: Option<f64>, by_rank: f64) -> f64 {
+fn pool_ratios(by_time: Option<f64>, by_rank: f64) -> f64 {
     by_time.map_or(by_rank, |by_time| 0.5 * (by_time + by_rank))
 }
 
 /// A time for a first config that has none: a common factor is learned anyway.
-fn known(value: Option<f64>) -> f64 {
+fn time_or_unit(value: Option<f64>) -> f64 {
     value.filter(|us| us.is_finite() && *us > 0.0).unwrap_or(1.0)
 }
 
@@ -119,12 +119,12 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
             let by_rank = PROBABILITY_TO_TIME * odds.ln();
             let is_time = objective == Objective::Time;
             let by_time = log_ratio(candidate.time_us, first.time_us);
-            let time = if is_time { Some(pooled(by_time, by_rank)) } else { by_time };
+            let time = if is_time { Some(pool_ratios(by_time, by_rank)) } else { by_time };
             let by_energy = log_ratio(candidate.joules, first.joules);
-            let energy = if is_time { by_energy } else { Some(pooled(by_energy, by_rank)) };
+            let energy = if is_time { by_energy } else { Some(pool_ratios(by_energy, by_rank)) };
             Point {
                 config: candidate.config,
-                time_us: Some(known(first.time_us) * time.map_or(1.0, f64::exp)),
+                time_us: Some(time_or_unit(first.time_us) * time.map_or(1.0, f64::exp)),
                 joules: first.joules.zip(energy).map(|(joules, energy)| joules * energy.exp()),
             }
         };
@@ -140,7 +140,7 @@ impl<P: Borrow<Predictor> + Send + Sync> Points for Predicted<P> {
         let score = |scored: &seqtune_predict::Scored| self.predictor.borrow().pooled_score(scored);
         let point = |(config, scored): (&Config, &seqtune_predict::Scored)| {
             let by_rank = SCORE_TO_TIME * (score(reference) - score(scored));
-            let gap = pooled(log_ratio(scored.time_us, reference.time_us), by_rank);
+            let gap = pool_ratios(log_ratio(scored.time_us, reference.time_us), by_rank);
             let energy = scored.joules.zip(reference.joules).map(|(own, reference)| own / reference);
             Point {
                 config: config.clone(),

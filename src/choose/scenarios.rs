@@ -13,7 +13,7 @@ fn kernel() -> Kernel {
 }
 
 fn device(driver: &str) -> Device {
-    Device { driver: driver.into(), ..Device::described("A100").unwrap() }
+    Device { driver: driver.into(), ..Device::find_described("A100").unwrap() }
 }
 
 /// Configs of the caller's: tile, expected microseconds and joules.
@@ -61,7 +61,7 @@ fn usual(tile: i64) -> (f64, Option<f64>) {
 fn a_problem_settles_on_the_best_config_and_says_what_it_knows() {
     let chooser = given("table 1", "CUDA 12", Options::default());
     let problem = chooser.kernel().problem("M=1000").unwrap();
-    assert!(chooser.standing(&problem).is_none() && chooser.settled(&problem).is_none());
+    assert!(chooser.standing(&problem).is_none() && chooser.settled_config(&problem).is_none());
     let chosen = calls(&chooser, "M=1000", 60, &usual);
     assert_eq!(chosen[0], 32, "the first is the one that was expected to be the best");
     assert!(chosen[30..].iter().all(|tile| *tile == 16), "{chosen:?}");
@@ -79,11 +79,11 @@ fn a_model_s_configs_are_chosen_among_and_those_that_fail_are_left() {
     let problem = kernel.problem("M=1000").unwrap();
     let first = chooser.pick(&problem).unwrap();
     assert_eq!(kernel.show_config(first.config()), "tile=32,width=4");
-    chooser.failed(&first);
+    chooser.book_failure(&first);
     let second = chooser.pick(&problem).unwrap();
     assert_ne!(second.config(), first.config());
     assert!(chooser.failed_id(second.id()) && !chooser.failed_id(u64::MAX));
-    chooser.failed(&chooser.pick(&problem).unwrap());
+    chooser.book_failure(&chooser.pick(&problem).unwrap());
     assert!(matches!(chooser.pick(&problem), Err(Error::NoLegalConfig(_))));
 }
 
@@ -112,7 +112,7 @@ fn the_choice_opens_again_where_times_change_and_other_problems_follow() {
     let chooser = given("table 1", "CUDA 12", Options::default());
     let problems = ["M=1000", "M=2000", "M=3000"];
     problems.iter().for_each(|problem| drop(calls(&chooser, problem, 60, &usual)));
-    let settled = |problem: &str| chooser.settled(&chooser.kernel().problem(problem).unwrap()).is_some();
+    let settled = |problem: &str| chooser.settled_config(&chooser.kernel().problem(problem).unwrap()).is_some();
     assert!(problems.iter().all(|problem| settled(problem)));
     // other work: what was best is slowed down most
     let loaded = |tile: i64| (if tile == 16 { 200.0 } else { 150.0 }, None);
@@ -317,5 +317,5 @@ fn a_model_whose_times_are_of_another_machine_is_corrected() {
         let time_us = if kernel.value(pick.config(), "width") == Some(2) { 40.0 } else { 50.0 };
         chooser.report(&pick, Measured { time_us, joules: None }).unwrap();
     }
-    assert_eq!(kernel.value(&chooser.settled(&problem).unwrap(), "width"), Some(2));
+    assert_eq!(kernel.value(&chooser.settled_config(&problem).unwrap(), "width"), Some(2));
 }

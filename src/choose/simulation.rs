@@ -1,7 +1,7 @@
 //! Simulated problems: the regret that is stated holds on average, and is less than that of always taking the first prediction.
 
 use crate::course::{Call, Course, Decision};
-use crate::drawn::drawn;
+use crate::drawn::test_generator;
 use crate::goal::{Goal, Measured};
 use crate::normal::Normal;
 use crate::options::{Options, Rules};
@@ -73,7 +73,7 @@ fn the_mean_regret_keeps_its_bound_and_is_less_than_that_of_the_first_prediction
     let rules = Options::default().rules();
     let problems = 400;
     for arms in [2, 5, 10] {
-        let mut rng = drawn(arms as u64);
+        let mut rng = test_generator(arms as u64);
         let marks = [3, 10, 30, 100, 1_000];
         let (mut regret, mut always, mut bound) = ([0.0; 5], [0.0; 5], [0.0; 5]);
         for _ in 0..problems {
@@ -103,7 +103,7 @@ fn the_mean_regret_keeps_its_bound_and_is_less_than_that_of_the_first_prediction
 #[test]
 fn a_problem_settles_and_rarely_on_a_config_that_loses_much() {
     let rules = Options::default().rules();
-    let mut rng = drawn(7);
+    let mut rng = test_generator(7);
     let (mut settled_by, mut lost) = (Vec::new(), 0.0);
     for _ in 0..300 {
         let mut simulated = Simulated::new(&mut rng, 5);

@@ -3,8 +3,8 @@
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::{KernelTable, MeasuredProblem, Table};
 use seqtune_eval::likeness;
-use seqtune_eval::said::{Said, said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_eval::stated::{StatedAnswers, answers_of, trust_in_seen};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Objective};
@@ -101,16 +101,16 @@ fn calibrate(args: &Args, kernel: &Kernel, table: &Table, file: &Path) -> Result
             )),
         };
     }
-    let predictor = Predictor::new(kernel, &model)?.uncorrected();
+    let predictor = Predictor::new(kernel, &model)?.without_correction();
     let mut learned = Vec::new();
     for device in new {
-        let indices: Vec<usize> = (0..table.tried.len()).filter(|i| table.tried[*i].device == device).collect();
-        let said = said(&predictor, table, &indices, args.objective, cores())?;
+        let indices: Vec<usize> = (0..table.problems.len()).filter(|i| table.problems[*i].device == device).collect();
+        let said = answers_of(&predictor, table, &indices, args.objective, cores())?;
         let device = &table.devices[device];
         if said.is_empty() {
             return input(format!("no problem of {} has a best or a tuned config to learn from", device.name));
         }
-        let places: Vec<BestRank> = said.iter().map(|Said { place, .. }| *place).collect();
+        let places: Vec<BestRank> = said.iter().map(|StatedAnswers { place, .. }| *place).collect();
         let Meta { device_calibration, devices, .. } = &mut model.meta;
         let before = device_calibration.scaling(device, devices);
         let after = device_calibration.measure(device, devices, &places).scaling;
@@ -154,8 +154,10 @@ fn record(args: &Args, corpus: &[KernelTable]) -> Result<()> {
 }
 
 /// What was learned of the probabilities on a device, or on several.
-fn facts(file: &Path, device: &str, said: &[Said], lines: [PlattScaling; 2]) -> serde_json::Value {
-    let mean = |line: PlattScaling| said.iter().map(|s| line.at(s.first.probability)).sum::<f64>() / said.len() as f64;
+fn facts(file: &Path, device: &str, said: &[StatedAnswers], lines: [PlattScaling; 2]) -> serde_json::Value {
+    let mean = |line: PlattScaling| {
+        said.iter().map(|s| line.corrected_probability(s.first.probability)).sum::<f64>() / said.len() as f64
+    };
     let [before, now] = lines.map(mean);
     serde_json::json!({
         "file": file.display().to_string(), "device": device, "problems": said.len(),
@@ -183,15 +185,15 @@ fn learn_trust(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut mod
         ));
     }
     let validation = table.tuned_part(kernel, &held_out(table, &model), Part::Validation);
-    let predictor = Predictor::new(kernel, &model)?.uncorrected();
-    let said = said(&predictor, table, &validation, args.objective, cores())?;
+    let predictor = Predictor::new(kernel, &model)?.without_correction();
+    let said = answers_of(&predictor, table, &validation, args.objective, cores())?;
     let Some(line) = trust_in_seen(&said) else {
         return input(format!("{}: no tuned config of what chose the model's weights to learn from", file.display()));
     };
     let before = model.meta.device_calibration.seen.replace(line).unwrap_or(PlattScaling::IDENTITY);
     if table.is_exactly(&model.meta.data) {
         // all that it learned from: no other device had times
-        model.meta.device_calibration.timed = Some(table.timed());
+        model.meta.device_calibration.timed = Some(table.timed_devices());
     }
     model.rewrite(file)?;
     show(args, &facts(file, &names(table), &said, [before, line]))
@@ -218,7 +220,7 @@ fn held_out(table: &Table, model: &Model) -> Split {
 fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut model: Model) -> Result<()> {
     let split = held_out(table, &model);
     let part = |part: Part| -> Vec<&MeasuredProblem> {
-        table.part(kernel, &split, part, args.objective).into_iter().map(|i| &table.tried[i]).collect()
+        table.part(kernel, &split, part, args.objective).into_iter().map(|i| &table.problems[i]).collect()
     };
     let problems = [&part(Part::Train)[..], &part(Part::Validation)];
     let predictor = Predictor::new(kernel, &model)?;

@@ -3,8 +3,8 @@
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, NamedDataset, Outcome, Table, journal, packed};
-use seqtune_kernel::counted;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::count_noun;
+use seqtune_kernel::error::{Result, input, quote};
 use seqtune_kernel::files::open_regular;
 use seqtune_kernel::limits;
 use seqtune_kernel::spelling::line;
@@ -48,8 +48,8 @@ fn find(name: &str, given: Option<&Kernel>) -> Result<Option<Kernel>> {
 
 /// Warns that `what` in `place` was not held against its kernel.
 fn warn_of_unheld(place: &str, what: &str, name: &str, given: Option<&Kernel>) {
-    let named = given.map_or(String::new(), |kernel| format!(", and --kernel names {}", quoted(&kernel.name)));
-    let name = quoted(name);
+    let named = given.map_or(String::new(), |kernel| format!(", and --kernel names {}", quote(&kernel.name)));
+    let name = quote(name);
     warn(&format!(
         "{place}: kernel {name} is not here{named}, so {what} not held against it; name the folder of {name} with --kernel"
     ));
@@ -139,11 +139,11 @@ fn model(path: &Path, given: Option<&Kernel>) -> Result<Value> {
     let meta = &model.meta;
     for name in meta.kernels() {
         match find(name, given)? {
-            Some(kernel) => drop(Predictor::new(&kernel, &model).map_err(|e| e.at(path.display()))?),
+            Some(kernel) => drop(Predictor::new(&kernel, &model).map_err(|e| e.at_place(path.display()))?),
             None => warn_of_unheld(&path.display().to_string(), "the model was", name, given),
         }
     }
-    let threads = meta.threads.map_or(String::new(), |threads| format!(", on {}", counted(threads, "thread")));
+    let threads = meta.threads.map_or(String::new(), |threads| format!(", on {}", count_noun(threads, "thread")));
     Ok(json!({
         "kind": "model", "file": path.display().to_string(), "format": meta.format, "kernels": meta.kernels(),
         "devices": meta.devices.iter().map(|d| &d.name).collect::<Vec<_>>(),
@@ -162,7 +162,7 @@ fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
         Some(kernel) => {
             drop(Table::new(&kernel, &[NamedDataset::new(place.clone(), dataset.clone())])?);
             if let Some(other) = given.filter(|given| given.name != kernel.name) {
-                let (name, other) = (quoted(&kernel.name), quoted(&other.name));
+                let (name, other) = (quote(&kernel.name), quote(&other.name));
                 warn(&format!(
                     "{place}: is of kernel {name}, and was held against that of {}, not against {other}, which --kernel names",
                     kernel.place
@@ -190,7 +190,7 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
             "{place}: no source and no launch names parameter `{name}`, so that all of its values do the same"
         ));
     }
-    for at in kernel.run.iter().flat_map(|run| run.unnamed(kernel.parameters.len())) {
+    for at in kernel.run.iter().flat_map(|run| run.unnamed_parameters(kernel.parameters.len())) {
         let (place, name) = (&kernel.place, &kernel.parameters[at].name);
         warn(&format!("{place}: nothing in [run] names parameter `{name}`, so that all of its values do the same"));
     }
@@ -200,7 +200,7 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
 pub fn warn_of_empty(kernel: &Kernel) -> Result<()> {
     let Ok(problem) = kernel.problem(&kernel.middle_problem()) else { return Ok(()) };
     let mut reason = None;
-    for device in Device::shipped()? {
+    for device in Device::all_shipped()? {
         match ruled_out(kernel, &problem, &device) {
             Some(why) => reason = reason.or(Some(why)),
             None => return Ok(()),
@@ -218,11 +218,11 @@ pub fn warn_of_empty(kernel: &Kernel) -> Result<()> {
 /// # Errors
 /// The error of [`programs::check`], or of data that it cannot be given.
 pub fn check_kernel(kernel: &Kernel) -> Result<()> {
-    programs::check(kernel).map_err(|e| e.at(&kernel.place))?;
+    programs::check(kernel).map_err(|e| e.at_place(&kernel.place))?;
     match kernel.problem(&kernel.middle_problem()) {
         Ok(problem) if kernel.source.is_some() => stated_formats(kernel, &problem)
             .map(drop)
-            .map_err(|e| e.at(format!("problem {}", kernel.brief_problem(&problem)))),
+            .map_err(|e| e.at_place(format!("problem {}", kernel.brief_problem(&problem)))),
         _ => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ pub struct Args {
 }
 
 #[derive(serde::Serialize)]
-struct Answer {
+struct DeviceListing {
     live: Vec<Live>,
     /// The processors of this machine, for programs.
     host: Device,
@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Result<()> {
     let Devices { found, missing } = devices();
     let live = found.into_iter().map(|f| Live { id: f.id, bus: f.bus, same_as: f.same_as, device: f.device }).collect();
     let missing = missing.into_iter().map(|missing| missing.reason).collect();
-    let answer = Answer { live, host: live_device(HOST)?, missing, described: Device::shipped()? };
+    let answer = DeviceListing { live, host: live_device(HOST)?, missing, described: Device::all_shipped()? };
     if args.json {
         return seqtune_console::answer::answer_json(&answer);
     }

@@ -2,7 +2,7 @@
 
 use seqtune_console::siblings::{TRAINER, missing_libraries};
 use seqtune_eval::lightgbm::LightGbm;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Api, Device, Kernel};
 use seqtune_measure::compile::{Compiler, cache_folder};
@@ -64,13 +64,13 @@ pub fn run(args: Args) -> Result<()> {
     if args.json {
         return seqtune_console::answer::answer_json(&checks);
     }
-    let (kernels, described) = (Kernel::shipped().len(), Device::shipped()?.len());
+    let (kernels, described) = (Kernel::all_shipped().len(), Device::all_shipped()?.len());
     let mut text = format!(
         "seqtune {}: {} and {} inside, {} here\n",
         env!("CARGO_PKG_VERSION"),
-        counted(kernels, "kernel"),
-        counted(described, "described device"),
-        counted(seqtune_kernel::threads::cores(), "core")
+        count_noun(kernels, "kernel"),
+        count_noun(described, "described device"),
+        count_noun(seqtune_kernel::threads::cores(), "core")
     );
     for check in &checks {
         let mark = if check.present { "yes" } else { "no " };
@@ -104,7 +104,7 @@ fn compilers() -> Vec<Check> {
 }
 
 fn compiler((name, purpose, device): (&str, &str, &str)) -> Check {
-    let found = Device::described(device).and_then(|device| compiler_for(&device));
+    let found = Device::find_described(device).and_then(|device| compiler_for(&device));
     let version = found.map(|compiler| compiler.identity().split(" -").next().unwrap_or_default().trim().to_string());
     Check::new((name, purpose), version.map_err(|e| e.to_string()), Some(SETUP))
 }
@@ -158,7 +158,7 @@ fn models() -> Check {
         .flatten()
         .filter_map(|entry| {
             let kernels = Model::kernels_in(&entry.path()).ok().filter(|kernels| !kernels.is_empty())?;
-            let count = if kernels.len() == 1 { kernels[0].clone() } else { counted(kernels.len(), "kernel") };
+            let count = if kernels.len() == 1 { kernels[0].clone() } else { count_noun(kernels.len(), "kernel") };
             Some(format!("{} ({count})", entry.path().display()))
         })
         .collect();
@@ -170,7 +170,7 @@ fn models() -> Check {
 fn cache() -> Check {
     let found = cache_folder().map(|folder| {
         let (files, bytes) = size(&folder);
-        format!("{}: {}, {:.1} MB", folder.display(), counted(files, "file"), bytes as f64 / 1e6)
+        format!("{}: {}, {:.1} MB", folder.display(), count_noun(files, "file"), bytes as f64 / 1e6)
     });
     let reason = "neither SEQTUNE_CACHE nor HOME is set: programs are compiled anew each time".to_string();
     Check::new(("cache", "compiled programs"), found.ok_or(reason), Some("export SEQTUNE_CACHE=FOLDER"))

@@ -10,7 +10,7 @@ use seqtune_console::outputs::{Kind, Replace, claim, claim_all, distinct, file_n
 use seqtune_data::formats::{inductor, kernel_tuner, t4, tabular};
 use seqtune_data::version::check_kernel;
 use seqtune_data::{Dataset, Record};
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result, input, io};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::limits;
@@ -30,7 +30,7 @@ pub struct Args {
 #[derive(Subcommand)]
 enum To {
     Dataset(dataset::Args),
-    Miopen(miopen::MiopenArgs),
+    Miopen(miopen::MiopenExportArgs),
     /// Exports a dataset as comma-separated values, one line per config
     Csv(DatasetArgs),
     /// Exports a dataset as an Apache Parquet file, one row per config
@@ -43,7 +43,7 @@ enum To {
     ///
     /// Kernel Tuner's simulation mode replays them. Several files are written into the folder OUTPUT.
     KernelTuner(DatasetArgs),
-    Clblast(clblast::ClblastArgs),
+    Clblast(clblast::ClblastExportArgs),
     Header(header::HeaderArgs),
     Inductor(InductorArgs),
 }
@@ -232,7 +232,7 @@ fn results(kernel: &Kernel, device: &Device, records: &[&Record]) -> Result<(Vec
 }
 
 /// A dataset with its kernel, which is the one that was measured.
-fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
+fn load_measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
     let dataset = Dataset::load(&args.dataset)?;
     let kernel = seqtune_console::inputs::kernel(args.kernel.as_deref().unwrap_or(&dataset.header.kernel))?;
     check_kernel(&kernel, &args.dataset.display().to_string(), &dataset)?;
@@ -241,16 +241,16 @@ fn measured(args: &DatasetArgs) -> Result<(Kernel, Dataset)> {
 
 /// What was written, and what not.
 fn report(place: &str, (kernel, written, all): (&Kernel, usize, usize), what: &str) {
-    let mut text = format!("{place}: {} of {}{what}", counted(written, "record"), kernel.name);
+    let mut text = format!("{place}: {} of {}{what}", count_noun(written, "record"), kernel.name);
     if written < all {
-        let left_out = counted(all - written, "record");
+        let left_out = count_noun(all - written, "record");
         text += &format!("\nleft out, {left_out}: no time is known, or the config is there before");
     }
     seqtune_console::answer::answer(&text);
 }
 
 /// The records that are asked for.
-fn wanted<'d>(args: &DatasetArgs, kernel: &Kernel, dataset: &'d Dataset) -> Result<Vec<&'d Record>> {
+fn wanted_records<'d>(args: &DatasetArgs, kernel: &Kernel, dataset: &'d Dataset) -> Result<Vec<&'d Record>> {
     let mut records: Vec<&Record> = dataset.records.iter().collect();
     if let Some(problem) = &args.problem {
         let wanted = kernel.show_problem(&kernel.problem(problem)?);
@@ -265,10 +265,10 @@ fn wanted<'d>(args: &DatasetArgs, kernel: &Kernel, dataset: &'d Dataset) -> Resu
 
 /// A cache file for each problem: OUTPUT where there is one, in the folder OUTPUT where there are several.
 fn caches(args: DatasetArgs) -> Result<()> {
-    let (kernel, dataset) = measured(&args)?;
-    let at = |e: Error| e.at(args.dataset.display());
+    let (kernel, dataset) = load_measured(&args)?;
+    let at = |e: Error| e.at_place(args.dataset.display());
     let mut problems: Vec<(&str, Vec<&Record>)> = Vec::new();
-    for record in wanted(&args, &kernel, &dataset)? {
+    for record in wanted_records(&args, &kernel, &dataset)? {
         match problems.iter_mut().find(|(problem, _)| *problem == &*record.problem) {
             Some((_, records)) => records.push(record),
             None => problems.push((&record.problem, vec![record])),
@@ -298,7 +298,7 @@ fn caches(args: DatasetArgs) -> Result<()> {
         (written, all) = (written + cache.entries, all + records.len());
         write_whole(output, cache.text.as_bytes())?;
     }
-    let what = format!(" in {}", counted(outputs.len(), "cache file"));
+    let what = format!(" in {}", count_noun(outputs.len(), "cache file"));
     report(&args.output.display().to_string(), (&kernel, written, all), &what);
     Ok(())
 }
@@ -308,10 +308,10 @@ type Write = fn(&Kernel, &Device, &[&Record]) -> Result<(Vec<u8>, usize)>;
 
 fn dataset(args: DatasetArgs, kind: Kind, write: Write) -> Result<()> {
     claim(&args.output, kind, args.replace, std::slice::from_ref(&args.dataset))?;
-    let (kernel, dataset) = measured(&args)?;
-    let records = wanted(&args, &kernel, &dataset)?;
+    let (kernel, dataset) = load_measured(&args)?;
+    let records = wanted_records(&args, &kernel, &dataset)?;
     let (bytes, written) =
-        write(&kernel, &dataset.header.device, &records).map_err(|e| e.at(args.dataset.display()))?;
+        write(&kernel, &dataset.header.device, &records).map_err(|e| e.at_place(args.dataset.display()))?;
     write_whole(&args.output, &bytes)?;
     report(&args.output.display().to_string(), (&kernel, written, records.len()), "");
     let missing = tabular::read_as_missing(&kernel);

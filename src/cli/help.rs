@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Gives a command the help that lists its verbs by group.
-pub fn grouped(command: Command) -> Command {
+pub fn group_verbs(command: Command) -> Command {
     let text = groups(&command);
     let template = format!(
         "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{text}Options:\n{{options}}{{after-help}}"

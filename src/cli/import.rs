@@ -17,7 +17,7 @@ use seqtune_data::formats::ktt::read_ktt;
 use seqtune_data::formats::opened::OpenedText;
 use seqtune_data::formats::t4::read_t4;
 use seqtune_data::formats::values::FieldSource;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
 use sweeps::SweepArgs;
@@ -31,7 +31,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum From {
-    Miopen(miopen::MiopenArgs),
+    Miopen(miopen::MiopenImportArgs),
     #[command(name = "autoheuristic")]
     AutoHeuristic(AutoHeuristicArgs),
     /// Imports cache files of Kernel Tuner, each a sweep of one problem
@@ -42,7 +42,7 @@ enum From {
     ///
     /// T4 is the format of the auto-tuning community.
     T4(SweepArgs),
-    Clblast(clblast::ClblastArgs),
+    Clblast(clblast::ClblastImportArgs),
     Clocks(clocks::ClocksArgs),
     Triton(triton::TritonArgs),
 }
@@ -98,12 +98,18 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
             file.place.ends_with(".txt") || args.files.iter().any(|path| path.as_os_str() == file.place.as_str())
         });
     }
-    let sound =
-        |file: &OpenedText| autoheuristic::check(&file.text).map(|()| file.clone()).map_err(|e| e.at(&file.place));
+    let sound = |file: &OpenedText| {
+        autoheuristic::check(&file.text).map(|()| file.clone()).map_err(|e| e.at_place(&file.place))
+    };
     let files = readable(&files, args.strictness.strict, &sound)?;
-    let ask = autoheuristic::Options { device, set: args.set, command: seqtune_console::outputs::command_line() };
+    let ask = autoheuristic::AutoHeuristicOptions {
+        device,
+        set: args.set,
+        command: seqtune_console::outputs::command_line(),
+    };
     let imported = autoheuristic::import(&files, ask)?;
-    let autoheuristic::Imported { kernel, dataset, rows, repeated, failed, references, left_out, bad } = &imported;
+    let autoheuristic::ImportedAutoHeuristic { kernel, dataset, rows, repeated, failed, references, left_out, bad } =
+        &imported;
     let records = dataset.records.len();
     bad.check(*rows, args.strictness.strict)?;
     if records == 0 {
@@ -120,10 +126,10 @@ fn autoheuristic(args: AutoHeuristicArgs) -> Result<()> {
         "{}: {} of {} on {} from {}, {failed} of them of configs that failed\n\
          problems with a time of the vendor's library: {references}",
         args.output.display(),
-        counted(records, "record"),
+        count_noun(records, "record"),
         kernel.name,
         dataset.header.device.name,
-        counted(*rows, "row")
+        count_noun(*rows, "row")
     );
     text += &left_behind(&Twice { same: *repeated, again: 0 }, left_out, "row", bad);
     seqtune_console::answer::answer(&text);

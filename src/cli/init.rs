@@ -10,7 +10,7 @@ pub use asked::Args;
 use draft::{Draft, FILE, draft};
 use questions::Dialogue;
 use seqtune_console::answer::{answer, warn};
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::kernel_toml::spec::ArgumentKind;
@@ -79,14 +79,14 @@ fn guesses(args: &Args, kernel: &Kernel) -> String {
 /// What was written, and what to do next.
 fn tell(args: &Args, kernel: &Kernel, made: Option<&str>) -> Result<()> {
     let example = kernel.middle_problem();
-    let device = Device { limits: Default::default(), ..Device::shipped()?.remove(0) };
+    let device = Device { limits: Default::default(), ..Device::all_shipped()?.remove(0) };
     let legal = kernel.problem(&example).ok().map(|problem| {
         let space = seqtune_kernel::ConfigSpace::new(kernel, &problem, &device);
         space.counter().total()
     });
     let place = args.folder.display();
     let count = match legal {
-        Some(Count::Exactly(n)) => counted(n as usize, "config"),
+        Some(Count::Exactly(n)) => count_noun(n as usize, "config"),
         _ => "its configs".into(),
     };
     let default: Config = kernel.default_config();

@@ -131,7 +131,7 @@ pub fn main() -> ExitCode {
 
 /// The command line as clap knows it.
 fn command() -> clap::Command {
-    help::grouped(<Args as clap::CommandFactory>::command())
+    help::group_verbs(<Args as clap::CommandFactory>::command())
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub fn run(
         let faults = part.iter().zip(made).filter_map(|((_, c), made)| Some((kernel.show_config(c), made.err()?)));
         failed.extend(faults);
         done += part.len();
-        bar.at(done, &kernel.name);
+        bar.move_to(done, &kernel.name);
     }
     bar.end();
     let compiled = done - failed.len();

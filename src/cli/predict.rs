@@ -5,10 +5,10 @@ use seqtune_console::inputs::ModelAndProblems;
 use seqtune_data::{KernelTable, MeasuredProblem, TriedConfig};
 use seqtune_eval::baselines::Neighbours;
 use seqtune_kernel::Objective;
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::{cores, on_threads};
-use seqtune_kernel::{ConfigSpace, Device, Problem, listed};
+use seqtune_kernel::{ConfigSpace, Device, Problem, list_names};
 use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Candidate, EngineKind, Grounds, MeasuredConfig, Model, Prediction, Predictor};
@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Result<()> {
     let measured = seqtune_console::inputs::tables(&args.fallback, Some(&named))?;
     let learned = match measured.is_empty() {
         true => Vec::new(),
-        false => tried_on(&device, &measured).map_err(|e| e.at("--fallback"))?,
+        false => tried_on(&device, &measured).map_err(|e| e.at_place("--fallback"))?,
     };
     if !measured.is_empty() && learned.iter().all(|tried| tried.costs(args.objective).is_empty()) {
         return input(format!("--fallback: the datasets hold no working config with what {} needs", args.objective));
@@ -117,7 +117,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     if !args.json {
         say.what_was_shown();
-        said(&args, model);
+        warn_of_engine(&args, model);
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn expect(model: &Model, wanted: Option<&str>) -> Result<()> {
     let found = model.digest();
     match wanted {
         Some(wanted) if wanted != found => {
-            let wanted = quoted(wanted);
+            let wanted = quote(wanted);
             Err(Error::Mismatch(format!(
                 "--expect: the model's digest is {found}, not {wanted}; name the file that it belongs to"
             )))
@@ -139,7 +139,7 @@ fn expect(model: &Model, wanted: Option<&str>) -> Result<()> {
 /// What was measured on a device: what another one did says nothing of its times.
 fn tried_on<'t>(device: &Device, tables: &'t [KernelTable]) -> Result<Vec<&'t MeasuredProblem>> {
     let own = |KernelTable { table, .. }: &'t KernelTable| {
-        table.tried.iter().filter(|tried| device.is_among(std::slice::from_ref(&table.devices[tried.device])))
+        table.problems.iter().filter(|tried| device.is_among(std::slice::from_ref(&table.devices[tried.device])))
     };
     let own: Vec<&MeasuredProblem> = tables.iter().flat_map(own).collect();
     let devices: BTreeSet<&str> = tables.iter().flat_map(|data| &data.table.devices).map(|d| d.name.as_str()).collect();
@@ -157,7 +157,7 @@ fn tried_on<'t>(device: &Device, tables: &'t [KernelTable]) -> Result<Vec<&'t Me
 fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
     let tables = seqtune_console::inputs::tables(&args.measured, Some(kernel))?;
-    let all = tried_on(query.device, &tables).map_err(|e| e.at("--measured"))?;
+    let all = tried_on(query.device, &tables).map_err(|e| e.at_place("--measured"))?;
     let known = |problem: &Problem| -> Vec<MeasuredConfig> {
         let mut known: Vec<MeasuredConfig> = Vec::new();
         for TriedConfig { config, outcome } in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
@@ -188,7 +188,7 @@ fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query,
 }
 
 /// Says which form of the model answers and what that costs, where the program chose it and it is behind.
-fn said(args: &Args, model: &Model) {
+fn warn_of_engine(args: &Args, model: &Model) {
     let chosen = model.meta.distilled.filter(|_| args.quality == Quality::Auto);
     let Some(level) = chosen.filter(|level| !level.is_on_par()) else { return };
     let is_tuned = model.meta.device_calibration.seen.is_some();
@@ -199,7 +199,7 @@ fn said(args: &Args, model: &Model) {
 }
 
 /// The form of the model that answered, as JSON names it.
-fn by(engine: EngineKind) -> &'static str {
+fn engine_name(engine: EngineKind) -> &'static str {
     match engine {
         EngineKind::Full => "whole",
         EngineKind::Distilled => "distilled",
@@ -208,7 +208,7 @@ fn by(engine: EngineKind) -> &'static str {
 
 /// A clause that names the fields beyond what was learned; empty where there are none.
 fn clause(beyond: &[&str]) -> String {
-    let fields = listed(beyond.iter().copied(), "and");
+    let fields = list_names(beyond.iter().copied(), "and");
     match beyond.len() {
         0 => String::new(),
         1 => format!(", {fields} is beyond what it learned from"),
@@ -331,7 +331,7 @@ impl Printer<'_> {
             let mut answer = serde_json::json!({
                 "problem": problem, "device": device.name, "device_learned": grounds.is_learned,
                 "learned_on": grounds.learned_on, "predictions": list, "unsure": unsure,
-                "by": by(*engine), "shown": self.shown, "model": self.digest, "seqtune": env!("CARGO_PKG_VERSION"),
+                "by": engine_name(*engine), "shown": self.shown, "model": self.digest, "seqtune": env!("CARGO_PKG_VERSION"),
             });
             if !beyond.is_empty() {
                 answer["beyond"] = beyond.into();

@@ -3,7 +3,7 @@
 use seqtune_data::Shard;
 use seqtune_data::shard::of_environment;
 use seqtune_kernel::Kernel;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use seqtune_kernel::files::target;
 use seqtune_kernel::limits::SHARDS;
 use seqtune_measure::sweep::plan::Planned;
@@ -23,7 +23,7 @@ pub struct Asked {
 /// # Errors
 /// `Error::Input` where the text is none of these, the environment tells no shard, or journals of another number of shards are there;
 /// `Error::File` where `output` names no file that journals could be named after.
-pub fn asked(text: &str, output: &Path) -> Result<Asked> {
+pub fn read_shards(text: &str, output: &Path) -> Result<Asked> {
     let asked = read(text)?;
     // `..` has no name: its shards would be named into the folder above
     target(output)?;
@@ -31,7 +31,7 @@ pub fn asked(text: &str, output: &Path) -> Result<Asked> {
 }
 
 fn read(text: &str) -> Result<Asked> {
-    let wrong = || input(format!("--shard {}: write I/N, such as 3/8, or auto or auto/N", quoted(text)));
+    let wrong = || input(format!("--shard {}: write I/N, such as 3/8, or auto or auto/N", quote(text)));
     let (index, of) = text.split_once('/').map_or((text, None), |(index, of)| (index, Some(of)));
     let of = match of.map(str::parse::<usize>) {
         Some(Ok(of)) if (1..=SHARDS).contains(&of) => Some(of),
@@ -50,10 +50,10 @@ fn read(text: &str) -> Result<Asked> {
     };
     match of {
         Some(of) if (1..=of).contains(&index) && of <= SHARDS => Ok(Asked { index, of }),
-        Some(of) => input(format!("--shard {}: {index} is not from 1 to {of}", quoted(text))),
+        Some(of) => input(format!("--shard {}: {index} is not from 1 to {of}", quote(text))),
         None if index == 0 => wrong(),
         None => {
-            input(format!("--shard {}: the batch system does not tell how many there are; write auto/N", quoted(text)))
+            input(format!("--shard {}: the batch system does not tell how many there are; write auto/N", quote(text)))
         }
     }
 }

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use seqtune_console::answer::{answer, answer_json};
 use seqtune_data::Resources;
 use seqtune_kernel::Parameter;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::spelling::line;
@@ -57,7 +57,7 @@ pub struct Args {
 fn number(count: Count) -> serde_json::Value {
     match count {
         Count::Exactly(n) => n.into(),
-        known => known.known().into(),
+        known => known.known_number().into(),
     }
 }
 
@@ -111,7 +111,7 @@ impl<'a> CompileQueue<'a> {
         match &*self.failed.borrow() {
             (None, _) => Ok(()),
             (Some(first), count) => {
-                let count = counted(*count, "config");
+                let count = count_noun(*count, "config");
                 Err(Error::Failed(format!("{count} cannot run on {}, first {first}", self.device.name)))
             }
         }
@@ -262,7 +262,7 @@ impl Shown<'_> {
         );
         for p in &kernel.parameters {
             let value = |(i, v): (usize, String)| if i == p.default { format!("[{v}]") } else { v };
-            let values: Vec<String> = p.shown().into_iter().enumerate().map(value).collect();
+            let values: Vec<String> = p.value_texts().into_iter().enumerate().map(value).collect();
             text += &format!("  {:<6} {:<28} {}\n", p.name, values.join(" "), line(&p.meaning));
         }
         text += &format!("\n{legal} of {all} combinations are legal ([] marks the default)");

@@ -3,6 +3,7 @@
 mod measure;
 mod merge;
 mod status;
+mod summary;
 
 use seqtune_kernel::error::{Result, input};
 

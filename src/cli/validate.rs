@@ -1,7 +1,7 @@
 //! `seqtune validate`
 
 use crate::cli::precompile;
-use answer::{Answer, draw, page, table};
+use answer::{MeasuredAnswer, draw, page, table};
 use bench::{Bench, Validation};
 use contenders::Rivals;
 use seqtune_console::answer::{answer as print, answer_json, tell, warn, wrote};
@@ -11,7 +11,7 @@ use seqtune_console::signals::{end_with, stop_at_signal};
 use seqtune_data::recipe::{Policy, Provenance, Recipe};
 use seqtune_data::{Header, Journal};
 use seqtune_eval::plot;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::limits;
 use seqtune_kernel::{Device, Kernel, Objective, Problem};
@@ -116,7 +116,7 @@ pub struct Args {
 }
 
 /// What a signal leaves.
-fn kept(args: &Args) -> String {
+fn kept_sentence(args: &Args) -> String {
     match &args.record {
         Some(path) => format!("{} keeps what was measured", path.display()),
         None => "nothing is kept; with --record FILE what was measured is".into(),
@@ -146,13 +146,13 @@ pub fn run(args: Args) -> Result<()> {
     let rivals = rivals(&args, &kernel)?;
     if args.compile_only {
         let planned = problems.iter().zip(&predicted).map(|(problem, prediction)| {
-            let configs = rivals.beside(&kernel, &device, problem, &prediction.candidates)?.all;
+            let configs = rivals.contenders_of(&kernel, &device, problem, &prediction.candidates)?.all;
             Ok(Planned { problem: problem.clone(), configs })
         });
         let (plan, until) = (planned.collect::<Result<Vec<_>>>()?, args.budget.map(|budget| began + budget));
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
-    let kept = kept(&args);
+    let kept = kept_sentence(&args);
     end_with(move || kept.clone())?;
     let mut bench = bench(&args, &named, &kernel, &device, rivals)?;
     let before = peaks_before(&kernel, &mut bench)?;
@@ -164,7 +164,7 @@ pub fn run(args: Args) -> Result<()> {
         if i > 0 && args.budget.is_some_and(|budget| began.elapsed() >= budget) {
             break;
         }
-        bar.at(i, &kernel.brief_problem(problem));
+        bar.move_to(i, &kernel.brief_problem(problem));
         validated.seen += 1;
         match bench.problem(&kernel, &device, problem, &prediction.candidates)? {
             Validation::Measured(answer) => validated.add(problem, *answer),
@@ -207,7 +207,7 @@ fn check(args: &Args) -> Result<()> {
 /// What is measured beside predictions.
 fn rivals(args: &Args, kernel: &Kernel) -> Result<Rivals> {
     let named = args.also.iter().map(|text| kernel.config(text)).collect::<Result<_>>();
-    Ok(Rivals { search: args.random, seed: args.seed, named: named.map_err(|e| e.at("--also"))? })
+    Ok(Rivals { search: args.random, seed: args.seed, named: named.map_err(|e| e.at_place("--also"))? })
 }
 
 /// What measures, with the journal that is to be learned from.
@@ -219,7 +219,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
         Some(_) => Policy { energy, max_samples: 2 * standard.max_samples, budget_ms: 100.0, ..standard },
         None => Policy { energy, min_samples: 5, max_samples: 60, budget_ms: 100.0, ..standard },
     };
-    let provenance = Provenance::measured(policy);
+    let provenance = Provenance::of_measurement(policy);
     let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
     let learn = args.record.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
@@ -255,13 +255,13 @@ struct Validated {
     /// Problems that were begun, and those that were measured.
     seen: usize,
     measured: Vec<Problem>,
-    answers: Vec<Answer>,
+    answers: Vec<MeasuredAnswer>,
     /// Why others were not.
     failed: Vec<String>,
 }
 
 impl Validated {
-    fn add(&mut self, problem: &Problem, answer: Answer) {
+    fn add(&mut self, problem: &Problem, answer: MeasuredAnswer) {
         self.measured.push(problem.clone());
         self.answers.push(answer);
     }
@@ -283,7 +283,7 @@ impl Validated {
         }
         self.failed.iter().for_each(|failed| warn(failed));
         if self.seen < problems {
-            tell(&format!("seqtune: the budget is spent at {} of {}", self.seen, counted(problems, "problem")));
+            tell(&format!("seqtune: the budget is spent at {} of {}", self.seen, count_noun(problems, "problem")));
         }
         if let Some(reason) = unmetered {
             warn(&format!("no energy was metered: {reason}"));

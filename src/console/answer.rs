@@ -1,7 +1,7 @@
 //! Answers on standard output; progress and warnings on standard error.
 
 use console::Term;
-use seqtune_eval::markdown::fitted;
+use seqtune_eval::markdown::fit_width;
 use seqtune_kernel::error::{Error, Result, printable};
 use seqtune_kernel::spelling::{json, lines};
 use std::io::{IsTerminal, Write};
@@ -28,7 +28,7 @@ pub fn wrote(path: &Path) {
 pub fn answer(text: &str) {
     let mut out = std::io::stdout().lock();
     let width = if out.is_terminal() { Term::stdout().size_checked() } else { None };
-    let laid_out = width.map(|(_, columns)| fitted(text, columns.into()));
+    let laid_out = width.map(|(_, columns)| fit_width(text, columns.into()));
     let text = laid_out.as_deref().unwrap_or(text);
     match writeln!(out, "{}", lines(text)).and_then(|()| out.flush()) {
         Ok(()) => {}

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The errors of [`Kernel::open`] and [`programs::check`].
 pub fn kernel(name_or_path: &str) -> Result<Kernel> {
     let kernel = Kernel::open(name_or_path)?;
-    programs::check(&kernel).map_err(|e| e.at(&kernel.place))?;
+    programs::check(&kernel).map_err(|e| e.at_place(&kernel.place))?;
     Ok(kernel)
 }
 
@@ -85,7 +85,7 @@ pub fn kernel_of(model: &Path, named: Option<&str>) -> Result<String> {
 /// # Errors
 /// The error of opening a live device, `Error::DeviceNotFound` where no description has the name.
 pub fn device(name: &str) -> Result<Device> {
-    if is_live(name) { live_device(name) } else { Device::described(name) }
+    if is_live(name) { live_device(name) } else { Device::find_described(name) }
 }
 
 /// What stands before the first dot of a file's name: MIOpen's databases are named after their device.
@@ -98,7 +98,7 @@ pub fn stem(path: &Path) -> String {
 pub fn named_after(path: &Path) -> Option<Device> {
     let stem = stem(path);
     let shorter = stem.rsplit_once('_').map_or(stem.as_str(), |(name, _)| name);
-    Device::described(&stem).or_else(|_| Device::described(shorter)).ok()
+    Device::find_described(&stem).or_else(|_| Device::find_described(shorter)).ok()
 }
 
 /// Problems given as words, as files of lines, or on standard input (`-`).
@@ -199,7 +199,7 @@ pub fn device_for(meta: &Meta, named: Option<&str>) -> Result<Device> {
 pub fn device_among(learned: &[Device], named: Option<&str>) -> Result<Device> {
     match named {
         Some(id) if is_live(id) => live_device(id),
-        name => seqtune_predict::device_for(learned, name, live_among).map_err(|e| e.at("--device")),
+        name => seqtune_predict::device_for(learned, name, live_among).map_err(|e| e.at_place("--device")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files that are written: what is refused before the work.
 
 use seqtune_kernel::error::{Error, Result, input};
-use seqtune_kernel::files::{beside, folder_of, target};
+use seqtune_kernel::files::{folder_of, target, temporary_beside};
 use seqtune_predict::model::file_format::is_of_ours;
 use std::collections::HashMap;
 use std::io::Read;
@@ -149,7 +149,7 @@ pub fn claim(output: &Path, kind: Kind, replace: Replace, read: &[PathBuf]) -> R
         }
     }
     // the folder takes files; nothing stays in it
-    beside(&led).map(drop)
+    temporary_beside(&led).map(drop)
 }
 
 /// Refuses a name for a journal whose end says another kind of file.

@@ -76,7 +76,7 @@ impl Bar {
     }
 
     /// Moves to step `at`. The first call says where the work begins: earlier work that is gone on with does not count.
-    pub fn at(&mut self, at: usize, message: &str) {
+    pub fn move_to(&mut self, at: usize, message: &str) {
         let (total, gone) = (self.bar.length().unwrap_or(0), self.began.elapsed().as_secs_f64());
         let to_go = match self.pace.seconds_to_go(gone, at, total as usize) {
             Some(seconds) => format!(", about {} to go", spoken(seconds)),

@@ -16,7 +16,7 @@ const ENDS: [i32; 2] = [SIGINT, SIGTERM];
 /// How long an end may take before a line says what it waits for.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-fn failed(e: std::io::Error) -> Error {
+fn signal_error(e: std::io::Error) -> Error {
     Error::Failed(format!("waiting for signals: {e}"))
 }
 
@@ -29,10 +29,10 @@ pub fn stop_at_signal() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     forget_handlers(&ENDS);
     for signal in ENDS {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(failed)?;
-        signal_hook::flag::register(signal, stop.clone()).map_err(failed)?;
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, stop.clone()).map_err(signal_error)?;
+        signal_hook::flag::register(signal, stop.clone()).map_err(signal_error)?;
     }
-    let mut signals = Signals::new(ENDS).map_err(failed)?;
+    let mut signals = Signals::new(ENDS).map_err(signal_error)?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
             std::thread::sleep(AT_ONCE);
@@ -48,7 +48,7 @@ pub fn stop_at_signal() -> Result<Arc<AtomicBool>> {
 /// `Error::Failed` where the system lets no signal be waited for.
 pub fn end_with(kept: impl Fn() -> String + Send + 'static) -> Result<()> {
     forget_handlers(&ENDS);
-    let mut signals = Signals::new(ENDS).map_err(failed)?;
+    let mut signals = Signals::new(ENDS).map_err(signal_error)?;
     std::thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
             if std::io::stderr().is_terminal() {

@@ -1,7 +1,7 @@
 //! Rows of others that cannot be read: left out of an import and counted by reason, with an example each. Beside them those that are there twice.
 
-use seqtune_kernel::counted;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::count_noun;
+use seqtune_kernel::error::{Result, input, quote};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -46,10 +46,10 @@ impl BadRows {
     pub fn add(&mut self, reason: &str, place: &str) {
         let parts = reason.split('`').enumerate();
         let general: Vec<&str> = parts.map(|(i, part)| if i % 2 == 1 { "…" } else { part }).collect();
-        let general = quoted(&general.join("`"));
+        let general = quote(&general.join("`"));
         let known = self.0.len() < REASONS || self.0.contains_key(&general);
         let reason_of = if known { general } else { "other reasons".into() };
-        self.0.entry(reason_of).or_default().add(|| format!("{place}: {}", quoted(reason)));
+        self.0.entry(reason_of).or_default().add(|| format!("{place}: {}", quote(reason)));
     }
 
     /// Adds those of another file.
@@ -102,7 +102,7 @@ impl BadRows {
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {
-            format!("\nleft out, {}: {reason}\n  first: {}", counted(counts.rows, "row"), counts.example)
+            format!("\nleft out, {}: {reason}\n  first: {}", count_noun(counts.rows, "row"), counts.example)
         };
         self.0.iter().map(line).collect()
     }

@@ -4,8 +4,8 @@ use crate::recipe::Provenance;
 use crate::record::Record;
 use crate::shard::Shard;
 use crate::stats::geometric_mean;
-use seqtune_kernel::counted;
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::count_noun;
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{Device, Difference, Identity, Kernel, hex, is_kernel_name};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -116,7 +116,7 @@ impl Header {
     /// [`Error::Input`] that names it.
     pub fn check(&self) -> Result<()> {
         if !is_kernel_name(&self.kernel) {
-            return input(format!("`{}` is no kernel's name", quoted(&self.kernel)));
+            return input(format!("`{}` is no kernel's name", quote(&self.kernel)));
         }
         self.device.check()?;
         self.shard.as_ref().map_or(Ok(()), Shard::check)
@@ -176,7 +176,7 @@ impl Dataset {
         let geometric = geometric_mean(&shares);
         Some(format!(
             "{} beside the vendor's library: the best found is {geometric:.2} times as fast (geometric mean), {:.2} to {:.2}",
-            counted(shares.len(), "problem"),
+            count_noun(shares.len(), "problem"),
             shares.first()?,
             shares.last()?
         ))
@@ -195,6 +195,6 @@ pub fn today() -> String {
 }
 
 /// Error of a truncated or damaged file.
-pub(crate) fn damaged(what: &str) -> Error {
+pub(crate) fn damaged_file(what: &str) -> Error {
     Error::Input(format!("{what}: the file is truncated or damaged; fetch or make it again"))
 }

@@ -23,7 +23,7 @@ pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failur
     for record in records {
         let Outcome::Invalid(Invalidity { kind, detail }) = &record.outcome else { continue };
         let reason = detail.lines().next().unwrap_or_default();
-        let mask = masked(reason);
+        let mask = mask_numbers(reason);
         match (0..groups.len()).find(|at| groups[*at].kind == *kind && masks[*at] == mask) {
             Some(at) => groups[at].count += 1,
             None => {
@@ -42,7 +42,7 @@ pub fn failures<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Failur
 }
 
 /// What the same failure says elsewhere too: each number is `#`, and a compiler's temporary files have one name.
-fn masked(text: &str) -> String {
+fn mask_numbers(text: &str) -> String {
     let mut plain = String::new();
     let mut words = text.split("tempfile_");
     let first = words.next().unwrap_or_default().to_string();
@@ -79,7 +79,7 @@ mod tests {
         let groups = failures(&records);
         assert_eq!((groups[0].count, groups[0].example.1.as_str()), (2, "a=2"));
         assert_eq!(groups[0].reason, "element 17 is 0.5, not 0.25");
-        assert_eq!(masked("/tmp/tempfile_aB1.cl:3: no"), masked("/tmp/tempfile_Xy.cl:14: no"));
+        assert_eq!(mask_numbers("/tmp/tempfile_aB1.cl:3: no"), mask_numbers("/tmp/tempfile_Xy.cl:14: no"));
         assert_eq!((groups[1].kind, groups[1].count), (InvalidityKind::Timeout, 1));
     }
 }

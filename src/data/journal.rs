@@ -4,7 +4,7 @@ use crate::dataset::{Dataset, Header, line};
 use crate::packed;
 use crate::record::Record;
 use seqtune_kernel::error::{Error, Result, input, io};
-use seqtune_kernel::files::{beside, open_regular, sync_folder, target};
+use seqtune_kernel::files::{open_regular, sync_folder, target, temporary_beside};
 use seqtune_kernel::limits;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -47,7 +47,7 @@ impl Journal {
 
     /// A new journal, which has its header before it has its name; `None` where another one came first.
     fn create(path: &Path, led: &Path, header: Header) -> Result<Option<Journal>> {
-        let mut part = beside(led)?;
+        let mut part = temporary_beside(led)?;
         lock(part.as_file()).map_err(|e| Error::Failed(format!("{}: {e}", path.display())))?;
         let text = line(&header);
         part.write_all(text.as_bytes()).and_then(|()| part.as_file().sync_all()).map_err(io(path))?;
@@ -64,7 +64,7 @@ impl Journal {
 
     /// Goes on with a journal that is there: nothing in it changes before it was read whole.
     fn go_on(path: &Path, led: &Path, header: Header) -> Result<Journal> {
-        let at = |e: Error| e.at(path.display());
+        let at = |e: Error| e.at_place(path.display());
         let length = open_regular(led, limits::DATASET)?.length;
         let mut file = OpenOptions::new().read(true).write(true).open(led).map_err(io(path))?;
         match lock(&file) {
@@ -257,7 +257,7 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     let mut lines = text.split_inclusive('\n').enumerate();
     let header: Header = match lines.next() {
         None => return input("is not a dataset: empty"),
-        Some((_, first)) => Header::parse(first).map_err(|e| e.at("line 1"))?,
+        Some((_, first)) => Header::parse(first).map_err(|e| e.at_place("line 1"))?,
     };
     let mut records = Vec::new();
     for (i, line) in lines {

@@ -25,14 +25,14 @@ pub struct LearnableProblem {
 }
 
 /// What is known of each problem.
-pub fn known<'a>(
+pub fn known_problems<'a>(
     kernel: &'a Kernel,
     table: &'a Table,
     problems: &'a [usize],
     objective: Objective,
 ) -> impl Iterator<Item = LearnableProblem> + 'a {
     problems.iter().map(move |i| {
-        let tried = &table.tried[*i];
+        let tried = &table.problems[*i];
         let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
         let known = tried.costs(objective);
         LearnableProblem {
@@ -43,7 +43,7 @@ pub fn known<'a>(
 }
 
 /// Natural logarithms of costs, less their mean.
-pub fn centred(costs: &[f64]) -> Vec<f64> {
+pub fn centre_logs(costs: &[f64]) -> Vec<f64> {
     let mean = costs.iter().map(|cost| cost.ln()).sum::<f64>() / costs.len() as f64;
     costs.iter().map(|cost| cost.ln() - mean).collect()
 }

@@ -1,6 +1,6 @@
 //! Packed form of a dataset: compressed bincode, with records as indices into tables of distinct problems and configs.
 
-use crate::dataset::{Dataset, Header, damaged};
+use crate::dataset::{Dataset, Header, damaged_file};
 use crate::observed::{Conditions, Observed, Resources};
 use crate::record::{Outcome, Record};
 use bincode::serde::Compat;
@@ -41,7 +41,7 @@ impl From<&Observed> for Seen {
 }
 
 impl Seen {
-    fn with(self, counters: BTreeMap<String, f64>) -> Observed {
+    fn with_counters(self, counters: BTreeMap<String, f64>) -> Observed {
         let Seen { resources, conditions, unmetered, library_us } = self;
         Observed { resources, conditions, unmetered, library_us, counters }
     }
@@ -128,9 +128,9 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     }
     let packed = if bytes.starts_with(COUNTERS) {
         read::<Packed<CountersLine>>(&plain)?
-            .map(|(p, c, outcome, seen, counters)| (p, c, outcome, seen.with(counters)))
+            .map(|(p, c, outcome, seen, counters)| (p, c, outcome, seen.with_counters(counters)))
     } else if bytes.starts_with(MAGIC) {
-        read::<Packed<Line>>(&plain)?.map(|(p, c, outcome, seen)| (p, c, outcome, seen.with(BTreeMap::new())))
+        read::<Packed<Line>>(&plain)?.map(|(p, c, outcome, seen)| (p, c, outcome, seen.with_counters(BTreeMap::new())))
     } else {
         read::<Packed<OldLine>>(&plain)?.map(|(p, c, outcome)| (p, c, outcome, Observed::default()))
     };
@@ -138,7 +138,8 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
     // a text that many records name is there once
     let shared = |texts: Vec<String>| -> Vec<Arc<str>> { texts.into_iter().map(Arc::from).collect() };
     let (problems, configs) = (shared(packed.problems), shared(packed.configs));
-    let text = |texts: &[Arc<str>], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged("packed dataset"));
+    let text =
+        |texts: &[Arc<str>], i: u32| texts.get(i as usize).cloned().ok_or_else(|| damaged_file("packed dataset"));
     let records = packed.records.into_iter().map(|(p, c, outcome, observed)| {
         Ok(Record { problem: text(&problems, p)?, config: text(&configs, c)?, outcome, observed })
     });
@@ -148,6 +149,6 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
 fn read<P: DeserializeOwned>(plain: &[u8]) -> Result<P> {
     match decode_whole(plain) {
         Ok(Compat(packed)) => Ok(packed),
-        Err(_) => Err(damaged("packed dataset")),
+        Err(_) => Err(damaged_file("packed dataset")),
     }
 }

@@ -27,7 +27,7 @@ pub enum Provenance {
 
 impl Provenance {
     /// Creates the provenance of a measurement by this version.
-    pub fn measured(policy: Policy) -> Provenance {
+    pub fn of_measurement(policy: Policy) -> Provenance {
         Provenance::Measured { policy, energy: policy.energy.then(|| Recipe::with_window(policy.energy_window)) }
     }
 

@@ -1,6 +1,6 @@
 //! Shards: parts of a sweep, by problem, that machines measure side by side, each into a journal of its own.
 
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::hex;
 use seqtune_kernel::limits::{PLAN, SHARDS};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ impl Shard {
             )),
             () if *planned > PLAN => input(format!("shard {self}: a plan has at most {PLAN} configs, not {planned}")),
             () if plan.len() > HASH || !plan.bytes().all(|b| b.is_ascii_hexdigit()) => {
-                input(format!("shard {self}: its plan `{}` is no hash", quoted(plan)))
+                input(format!("shard {self}: its plan `{}` is no hash", quote(plan)))
             }
             () => Ok(()),
         }

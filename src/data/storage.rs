@@ -20,8 +20,8 @@ impl Dataset {
             })?;
         let place = path.display();
         let decode = if packed::is_packed(&bytes) { packed::decode } else { journal::decode };
-        let dataset: Dataset = decode(&bytes).map_err(|e| e.at(&place))?;
-        dataset.check().map_err(|e| e.at(&place))?;
+        let dataset: Dataset = decode(&bytes).map_err(|e| e.at_place(&place))?;
+        dataset.check().map_err(|e| e.at_place(&place))?;
         Ok(dataset)
     }
 
@@ -54,7 +54,7 @@ impl Dataset {
     /// # Errors
     /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where encoding or the disk fails.
     pub fn save_packed(&self, path: &Path) -> Result<()> {
-        self.check().map_err(|e| e.at(path.display()))?;
+        self.check().map_err(|e| e.at_place(path.display()))?;
         write_whole(path, &packed::encode(self)?)
     }
 
@@ -63,7 +63,7 @@ impl Dataset {
     /// # Errors
     /// `Error::File` or `Error::Input` where the path cannot be a file, `Error::Failed` where the disk fails.
     pub fn save_journal(&self, path: &Path) -> Result<()> {
-        self.check().map_err(|e| e.at(path.display()))?;
+        self.check().map_err(|e| e.at_place(path.display()))?;
         write_whole(path, &journal::encode(self))
     }
 }

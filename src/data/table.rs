@@ -57,7 +57,7 @@ impl MeasuredProblem {
     }
 
     /// Config of an external tuner with its outcome; `None` where the problem was swept.
-    pub fn tuned(&self) -> Option<&TriedConfig> {
+    pub fn tuned_config(&self) -> Option<&TriedConfig> {
         self.results.iter().find(|trial| matches!(trial.outcome, Outcome::Tuned(_)))
     }
 }
@@ -84,7 +84,7 @@ pub struct Table {
     /// Distinct devices of the datasets.
     pub devices: Vec<Device>,
     /// Measured problems, in the order of the datasets.
-    pub tried: Vec<MeasuredProblem>,
+    pub problems: Vec<MeasuredProblem>,
     /// Hashes of the datasets, in their order.
     pub hashes: Vec<String>,
 }
@@ -95,7 +95,7 @@ impl Table {
     /// # Errors
     /// `Error::Input` for a dataset of another kernel or space, `Error::Problem` or `Error::Config` for a record that `kernel` rejects.
     pub fn new(kernel: &Kernel, datasets: &[NamedDataset]) -> Result<Table> {
-        let mut table = Table { devices: Vec::new(), tried: Vec::new(), hashes: Vec::new() };
+        let mut table = Table { devices: Vec::new(), problems: Vec::new(), hashes: Vec::new() };
         for NamedDataset { place, dataset } in datasets {
             let header = &dataset.header;
             check_kernel(kernel, place, dataset)?;
@@ -122,23 +122,23 @@ impl Table {
                 let at = match index.get(&*record.problem) {
                     Some(at) => *at,
                     None => {
-                        let problem = kernel.problem(&record.problem).map_err(|e| e.at(line()))?;
+                        let problem = kernel.problem(&record.problem).map_err(|e| e.at_place(line()))?;
                         let dataset = table.hashes.len() - 1;
-                        table.tried.push(MeasuredProblem {
+                        table.problems.push(MeasuredProblem {
                             problem,
                             device,
                             dataset,
                             results: Vec::new(),
                             library_us: None,
                         });
-                        index.insert(&record.problem, table.tried.len() - 1);
-                        table.tried.len() - 1
+                        index.insert(&record.problem, table.problems.len() - 1);
+                        table.problems.len() - 1
                     }
                 };
-                let config = kernel.config(&record.config).map_err(|e| e.at(line()))?;
-                table.tried[at].results.push(TriedConfig { config, outcome: record.outcome.clone() });
+                let config = kernel.config(&record.config).map_err(|e| e.at_place(line()))?;
+                table.problems[at].results.push(TriedConfig { config, outcome: record.outcome.clone() });
                 if let Some(us) = record.observed.library_us {
-                    table.tried[at].library_us = Some(us as f64);
+                    table.problems[at].library_us = Some(us as f64);
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Table {
             ..t.clone()
         };
         Table {
-            tried: tried.iter().map(|t| renumbered(t)).collect(),
+            problems: tried.iter().map(|t| renumbered(t)).collect(),
             devices: devices.iter().map(|d| self.devices[*d].clone()).collect(),
             hashes: datasets.iter().map(|d| self.hashes[*d].clone()).collect(),
         }
@@ -167,7 +167,7 @@ impl Table {
 
     /// Number of records.
     pub fn records(&self) -> usize {
-        self.tried.iter().map(|t| t.results.len()).sum()
+        self.problems.iter().map(|t| t.results.len()).sum()
     }
 
     /// Relative uncertainty of a typical config's time; `None` where no config has three samples.
@@ -176,7 +176,7 @@ impl Table {
     /// of the number of samples.
     pub fn spread(&self) -> Option<f64> {
         let mut spreads = Vec::new();
-        for TriedConfig { outcome, .. } in self.tried.iter().flat_map(|t| &t.results) {
+        for TriedConfig { outcome, .. } in self.problems.iter().flat_map(|t| &t.results) {
             if let Outcome::Measured(m) = outcome
                 && m.samples_us.len() >= 3
             {
@@ -190,13 +190,13 @@ impl Table {
 
     /// Checks whether every problem holds the choice of a tuner instead of a sweep.
     pub fn is_tuned(&self) -> bool {
-        self.tried.iter().all(|t| t.tuned().is_some())
+        self.problems.iter().all(|t| t.tuned_config().is_some())
     }
 
     /// Names of the devices of which a tuner's choice has a time.
-    pub fn timed(&self) -> BTreeSet<String> {
-        let has_time = |t: &&MeasuredProblem| t.tuned().is_some_and(|trial| trial.outcome.time_us().is_some());
-        let devices: BTreeSet<usize> = self.tried.iter().filter(has_time).map(|t| t.device).collect();
+    pub fn timed_devices(&self) -> BTreeSet<String> {
+        let has_time = |t: &&MeasuredProblem| t.tuned_config().is_some_and(|trial| trial.outcome.time_us().is_some());
+        let devices: BTreeSet<usize> = self.problems.iter().filter(has_time).map(|t| t.device).collect();
         devices.into_iter().map(|at| self.devices[at].name.clone()).collect()
     }
 
@@ -207,13 +207,13 @@ impl Table {
 
     /// Indices of the problems in `part` of the split that have a tuner's choice.
     pub fn tuned_part(&self, kernel: &Kernel, split: &Split, part: Part) -> Vec<usize> {
-        let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.tuned().is_some();
-        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
+        let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.tuned_config().is_some();
+        (0..self.problems.len()).filter(|i| fits(&self.problems[*i])).collect()
     }
 
     /// Indices of the problems in `part` of the split with two or more configs measured for `objective`.
     pub fn part(&self, kernel: &Kernel, split: &Split, part: Part, objective: Objective) -> Vec<usize> {
         let fits = |t: &MeasuredProblem| split.part(&kernel.shape(&t.problem)) == part && t.costs(objective).len() >= 2;
-        (0..self.tried.len()).filter(|i| fits(&self.tried[*i])).collect()
+        (0..self.problems.len()).filter(|i| fits(&self.problems[*i])).collect()
     }
 }

@@ -130,7 +130,7 @@ pub fn carry_over(kernel: &Kernel, dataset: &Dataset) -> Result<CarriedOver> {
     let mut spaces: HashMap<&str, (String, ConfigSpace)> = HashMap::new();
     for (at, record) in dataset.records.iter().enumerate() {
         if !spaces.contains_key(&*record.problem) {
-            let problem = kernel.problem(&record.problem).map_err(|e| e.at(format!("record {}", at + 1)))?;
+            let problem = kernel.problem(&record.problem).map_err(|e| e.at_place(format!("record {}", at + 1)))?;
             let space = ConfigSpace::new(kernel, &problem, &header.device);
             spaces.insert(&record.problem, (kernel.show_problem(&problem), space));
         }

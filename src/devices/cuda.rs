@@ -66,7 +66,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     let attribute = unsafe {
         is(find::<Init>(library, "cuInit")?(0))?;
         is(find::<Get>(library, "cuDeviceGet")?(&mut handle, ordinal))
-            .map_err(|e| e.at(format!("CUDA device {ordinal}")))?;
+            .map_err(|e| e.at_place(format!("CUDA device {ordinal}")))?;
         is(find::<Name>(library, "cuDeviceGetName")?(name.as_mut_ptr(), name.len() as c_int, handle))?;
         is(find::<Memory>(library, "cuDeviceTotalMem_v2")?(&mut bytes, handle))?;
         is(find::<Version>(library, "cuDriverGetVersion")?(&mut version))?;

@@ -41,7 +41,7 @@ fn digits(architecture: &str) -> &str {
     architecture.strip_prefix("gfx").unwrap_or_default().split(':').next().unwrap_or_default()
 }
 
-fn fixed(architecture: &str) -> Fixed {
+fn fixed_limits(architecture: &str) -> Fixed {
     let fixed = |lanes, registers: u32, transfers: f64| Fixed {
         lanes,
         group_registers: (registers > 0).then_some(f64::from(registers)),
@@ -132,7 +132,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     // SAFETY: the types are the functions'; every call writes what it is given room for
     let attribute = unsafe {
         is(find::<Get>(library, "hipDeviceGet")?(&mut handle, ordinal))
-            .map_err(|e| e.at(format!("device {ordinal}")))?;
+            .map_err(|e| e.at_place(format!("device {ordinal}")))?;
         is(find::<Name>(library, "hipDeviceGetName")?(name.as_mut_ptr(), name.len() as c_int, handle))?;
         is(find::<Memory>(library, "hipDeviceTotalMem")?(&mut bytes, handle))?;
         is(find::<Version>(library, "hipRuntimeGetVersion")?(&mut version))?;
@@ -140,7 +140,7 @@ pub fn describe(ordinal: i32) -> Result<Device> {
     };
     let ask = attribute.reader(ordinal);
     let architecture = architecture(library, ordinal)?;
-    let fixed = fixed(&architecture);
+    let fixed = fixed_limits(&architecture);
     let known = Known {
         units: ask(UNITS),
         lanes: fixed.lanes,
@@ -175,8 +175,8 @@ mod tests {
         for name in
             ["MI300X", "MI250X", "MI210", "MI100", "MI50", "RX 7900 XTX", "RX 6900 XT", "RX 6800 XT", "RX Vega 64"]
         {
-            let device = Device::described(name).unwrap();
-            let (limits, fixed) = (&device.limits, fixed(&device.architecture));
+            let device = Device::find_described(name).unwrap();
+            let (limits, fixed) = (&device.limits, fixed_limits(&device.architecture));
             assert_eq!(last_level_cache(&format!("{}:xnack-", device.architecture)), limits.cache_bytes, "{name}");
             let gflops = limits.compute_units.unwrap() * fixed.lanes * 2.0 * limits.clock_mhz.unwrap() / 1e3;
             let ratio = gflops / limits.f32_gflops.unwrap();
@@ -189,8 +189,12 @@ mod tests {
             ("gfx1030", 1_000.0, 256.0, 512.0),
             ("gfx1100", 1_250.0, 384.0, 960.0),
         ] {
-            assert_eq!((fixed(architecture).transfers.unwrap() * mhz * bits / 8e3_f64).round(), gbs, "{architecture}");
+            assert_eq!(
+                (fixed_limits(architecture).transfers.unwrap() * mhz * bits / 8e3_f64).round(),
+                gbs,
+                "{architecture}"
+            );
         }
-        assert_eq!((last_level_cache("gfx9999"), fixed("gfx1103").transfers), (None, None));
+        assert_eq!((last_level_cache("gfx9999"), fixed_limits("gfx1103").transfers), (None, None));
     }
 }

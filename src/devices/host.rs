@@ -30,8 +30,8 @@ pub fn describe() -> Result<Device> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let device = Device {
         aliases: Vec::new(),
-        name: about("model name").or_else(|| about("Model")).unwrap_or_else(|| "processor".into()),
-        vendor: about("vendor_id").unwrap_or_default(),
+        name: processor_info("model name").or_else(|| processor_info("Model")).unwrap_or_else(|| "processor".into()),
+        vendor: processor_info("vendor_id").unwrap_or_default(),
         architecture: "cpu".into(),
         driver: format!("Linux {}", release.trim()),
         source: "told by Linux".into(),
@@ -42,7 +42,7 @@ pub fn describe() -> Result<Device> {
 }
 
 /// What Linux tells of the first processor under a name such as `flags`.
-pub fn about(name: &str) -> Option<String> {
+pub fn processor_info(name: &str) -> Option<String> {
     static TOLD: OnceLock<String> = OnceLock::new();
     let text = TOLD.get_or_init(|| std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default());
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;

@@ -3,7 +3,7 @@
 use crate::baselines::{Neighbours, expected_of_random};
 use crate::markdown;
 use crate::plot;
-use crate::replay::{Options, Tests, held_out};
+use crate::replay::{ReplayOptions, Tests, held_out};
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::spelling::markup;
@@ -41,7 +41,7 @@ pub struct Curve {
 ///
 /// # Errors
 /// Where nothing is held out, or the model does not fit the kernel.
-pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, options: Options) -> Result<Curve> {
+pub fn curve(kernel: &Kernel, model: &Model, table: &seqtune_data::Table, options: ReplayOptions) -> Result<Curve> {
     let predictor = Predictor::new(kernel, model)?;
     let Tests { learned, tests } = held_out(kernel, model, table, options)?;
     let objective = options.objective;

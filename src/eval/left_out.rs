@@ -1,7 +1,7 @@
 //! What training makes of few sizes: figures on sizes that were left out in turn, and what more sizes would bring.
 
 use seqtune_data::stats::quantile;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -72,14 +72,14 @@ impl LeftOutInTurn {
     pub fn text(&self) -> String {
         let how = match self.folds == self.shapes {
             true => "each size left out in turn".to_string(),
-            false => format!("sizes left out in turn, in {}", counted(self.folds, "fold")),
+            false => format!("sizes left out in turn, in {}", count_noun(self.folds, "fold")),
         };
         let percent = |share: f64| format!("{:.1}", 100.0 * share);
         let mut text = format!(
             "{how}, one network each: the first choice reaches {} % of the best measured on average, {} % at the 10th percentile, of {}",
             percent(self.mean()),
             percent(self.low()),
-            counted(self.shares.len(), "problem")
+            count_noun(self.shares.len(), "problem")
         );
         let Some(Gain { mean: gain, error }) = self.gain() else {
             return text

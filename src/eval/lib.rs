@@ -19,10 +19,10 @@ pub mod plot;
 pub mod regrets;
 pub mod reliability;
 pub mod replay;
-pub mod said;
 pub mod sets;
 pub mod shown;
 pub mod speed;
+pub mod stated;
 pub mod tuned;
 
-pub use replay::{Report, Row, evaluate};
+pub use replay::{ReplayReport, ReplayRow, evaluate};

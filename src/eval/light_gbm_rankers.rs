@@ -3,7 +3,7 @@
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
 use crate::method::Method;
 use seqtune_data::Table;
-use seqtune_data::learnable::{LearnableProblem, centred, known, relevance};
+use seqtune_data::learnable::{LearnableProblem, centre_logs, known_problems, relevance};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::features::Instance;
@@ -80,7 +80,7 @@ pub fn by_score(configs: &[Config], score: impl Fn(usize) -> f64) -> Vec<usize> 
 /// What is learned of problems: the logarithm of the cost beside the problem's mean, or how near a config comes to the best.
 fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Objective, task: Task) -> Samples {
     let mut samples = Samples::default();
-    for LearnableProblem { rows, costs } in known(kernel, table, problems, objective) {
+    for LearnableProblem { rows, costs } in known_problems(kernel, table, problems, objective) {
         samples.columns = rows.first().map_or(samples.columns, Vec::len);
         samples.rows.extend(rows.into_iter().flatten().map(f64::from));
         match task {
@@ -88,7 +88,7 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
                 samples.labels.extend(costs.iter().map(|cost| relevance(cost / costs[0]).round() as f32));
                 samples.groups.push(costs.len() as i32);
             }
-            _ => samples.labels.extend(centred(&costs).into_iter().map(|ln| ln as f32)),
+            _ => samples.labels.extend(centre_logs(&costs).into_iter().map(|ln| ln as f32)),
         }
     }
     samples

@@ -5,7 +5,7 @@
 
 use libloading::Library;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::fetched::fetched;
+use seqtune_kernel::fetched::fetched_places;
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl LightGbm {
     pub fn open() -> Result<LightGbm> {
         let named = std::env::var("SEQTUNE_LIGHTGBM").ok();
         let mut places: Vec<String> = named.into_iter().collect();
-        let fetched = fetched(".lightgbm/lib_lightgbm.so").into_iter();
+        let fetched = fetched_places(".lightgbm/lib_lightgbm.so").into_iter();
         places.extend(fetched.map(|place| place.display().to_string()).chain(["lib_lightgbm.so".into()]));
         for place in &places {
             // SAFETY: loading runs the library's initialisers, which is what loading LightGBM means

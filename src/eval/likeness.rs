@@ -26,7 +26,7 @@ const QUANTITIES: [Objective; 2] = [Objective::Time, Objective::Energy];
 
 /// A measured quantity of a config with what the model makes of it.
 #[derive(Clone)]
-struct Row {
+struct FittedRow {
     /// Which quantity.
     quantity: usize,
     encoding: Vec<f64>,
@@ -69,7 +69,7 @@ fn rows(
     quantity: usize,
     of: Objective,
     alone: bool,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<FittedRow>> {
     let mut costs = tried.costs(of);
     let most = costs.first().map_or(0.0, |least| WORTH * least.cost);
     costs.retain(|known| known.cost <= most);
@@ -81,7 +81,7 @@ fn rows(
         true => Regressors::none(configs.len()),
         false => predictor.regressors(&predictor.score(&tried.problem, device, of, &configs)?, of),
     };
-    let of_config = |(known, x): (&KnownCost, [f64; 2])| Row {
+    let of_config = |(known, x): (&KnownCost, [f64; 2])| FittedRow {
         quantity,
         encoding: predictor.encoding(&instance, known.config),
         log: known.cost.ln() - base,
@@ -91,20 +91,22 @@ fn rows(
 }
 
 /// How the errors of a kernel's problems go together; `None` of fewer than two problems.
-fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Row>>) -> Option<ErrorModel> {
-    let problems: Vec<Vec<Row>> = problems.into_iter().filter(|rows| rows.len() > 1).collect();
+fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<FittedRow>>) -> Option<ErrorModel> {
+    let problems: Vec<Vec<FittedRow>> = problems.into_iter().filter(|rows| rows.len() > 1).collect();
     if problems.len() < 2 {
         return None;
     }
     let slopes: Vec<[f64; 2]> = (0..quantities.len()).map(|at| slopes(&problems, at)).collect();
     let width = problems[0][0].encoding.len();
-    let sets: Vec<Set> = problems.iter().map(|rows| Set::new(rows, &slopes, width)).collect();
-    let mut law = Law::held(width, quantities.len(), alone);
+    let sets: Vec<ProblemRows> = problems.iter().map(|rows| ProblemRows::new(rows, &slopes, width)).collect();
+    let mut law = Law::law_of_widths(width, quantities.len(), alone);
     for _ in 0..PASSES {
         law.improve(&sets);
     }
     let factor = cholesky(law.mean.len(), &|i, j| law.covariance[i][j]).concat();
-    let own = |set: &Set| law.mean.iter().zip(law.tell(set).deviation).map(|(mean, own)| (mean + own) as f32).collect();
+    let own = |set: &ProblemRows| {
+        law.mean.iter().zip(law.tell(set).deviation).map(|(mean, own)| (mean + own) as f32).collect()
+    };
     let quantities = quantities.iter().zip(slopes).zip(&law.rest);
     Some(ErrorModel {
         kernel: kernel.into(),
@@ -120,14 +122,15 @@ fn fit(kernel: &str, quantities: &[Objective], alone: bool, problems: Vec<Vec<Ro
 }
 
 /// Slopes of the logarithm of a cost, each problem with its own mean, the best configs counting most; held to small ones.
-fn slopes(problems: &[Vec<Row>], quantity: usize) -> [f64; 2] {
+fn slopes(problems: &[Vec<FittedRow>], quantity: usize) -> [f64; 2] {
     let (mut square, mut right) = ([[1e-3, 0.0], [0.0, 1e-3]], [0.0; 2]);
     for rows in problems {
-        let rows: Vec<&Row> = rows.iter().filter(|row| row.quantity == quantity).collect();
+        let rows: Vec<&FittedRow> = rows.iter().filter(|row| row.quantity == quantity).collect();
         let least = rows.iter().map(|row| row.log).fold(f64::INFINITY, f64::min);
         let weights: Vec<f64> = rows.iter().map(|row| (2.0 * (least - row.log)).exp()).collect();
         let total: f64 = weights.iter().sum();
-        let mean = |of: &dyn Fn(&Row) -> f64| rows.iter().zip(&weights).map(|(r, w)| w * of(r)).sum::<f64>() / total;
+        let mean =
+            |of: &dyn Fn(&FittedRow) -> f64| rows.iter().zip(&weights).map(|(r, w)| w * of(r)).sum::<f64>() / total;
         let (log, x) = (mean(&|r| r.log), [mean(&|r| r.x[0]), mean(&|r| r.x[1])]);
         for (row, weight) in rows.iter().zip(&weights) {
             let d = [row.x[0] - x[0], row.x[1] - x[1]];
@@ -144,15 +147,15 @@ fn slopes(problems: &[Vec<Row>], quantity: usize) -> [f64; 2] {
 }
 
 /// A problem's rows: where each has its coefficients, their factors, and what the slopes leave.
-struct Set<'a> {
+struct ProblemRows<'a> {
     rows: Vec<(usize, &'a [f64])>,
     quantities: Vec<usize>,
     off: Vec<f64>,
 }
 
-impl<'a> Set<'a> {
-    fn new(rows: &'a [Row], slopes: &[[f64; 2]], width: usize) -> Set<'a> {
-        Set {
+impl<'a> ProblemRows<'a> {
+    fn new(rows: &'a [FittedRow], slopes: &[[f64; 2]], width: usize) -> ProblemRows<'a> {
+        ProblemRows {
             rows: rows.iter().map(|row| (row.quantity * width, &row.encoding[..])).collect(),
             quantities: rows.iter().map(|row| row.quantity).collect(),
             off: rows.iter().map(|row| row.log - dot(&slopes[row.quantity], &row.x)).collect(),
@@ -187,9 +190,9 @@ struct Sums {
 }
 
 impl Law {
-    fn held(width: usize, quantities: usize, alone: bool) -> Law {
+    fn law_of_widths(width: usize, quantities: usize, alone: bool) -> Law {
         let all = width * quantities;
-        let entry = |i: usize, j: usize| if i == j { held(i, width) } else { 0.0 };
+        let entry = |i: usize, j: usize| if i == j { prior_variance(i, width) } else { 0.0 };
         Law {
             mean: vec![0.0; all],
             covariance: (0..all).map(|i| (0..all).map(|j| entry(i, j)).collect()).collect(),
@@ -200,7 +203,7 @@ impl Law {
     }
 
     /// A pass of expectation and maximisation.
-    fn improve(&mut self, sets: &[Set]) {
+    fn improve(&mut self, sets: &[ProblemRows]) {
         let (all, quantities) = (self.mean.len(), self.rest.len());
         let mut sums = Sums {
             deviation: vec![0.0; all],
@@ -217,7 +220,7 @@ impl Law {
         }
         for (i, row) in self.covariance.iter_mut().enumerate() {
             for (j, entry) in row.iter_mut().enumerate() {
-                let own = if i == j { holders * held(i, self.width) } else { 0.0 };
+                let own = if i == j { holders * prior_variance(i, self.width) } else { 0.0 };
                 *entry = (sums.square[i][j] + own) / weight;
             }
         }
@@ -227,7 +230,7 @@ impl Law {
     }
 
     /// What a problem's rows tell of its coefficients.
-    fn tell(&self, set: &Set) -> Told {
+    fn tell(&self, set: &ProblemRows) -> Told {
         let part = |row: &[f64], (at, encoding): (usize, &[f64])| dot(&row[at..at + encoding.len()], encoding);
         let cross: Vec<Vec<f64>> =
             set.rows.iter().map(|of| self.covariance.iter().map(|row| part(row, *of)).collect()).collect();
@@ -243,7 +246,7 @@ impl Law {
     }
 
     /// Adds what is expected of a problem's coefficients and of what they leave.
-    fn expect(&self, set: &Set, sums: &mut Sums) {
+    fn expect(&self, set: &ProblemRows, sums: &mut Sums) {
         let Told { cross, factor, weights, deviation } = self.tell(set);
         let all = self.mean.len();
         // halves of what measuring takes from the covariance
@@ -265,7 +268,7 @@ impl Law {
 }
 
 /// Variance that a coefficient is held to.
-fn held(at: usize, width: usize) -> f64 {
+fn prior_variance(at: usize, width: usize) -> f64 {
     if at.is_multiple_of(width) { HELD[0] } else { HELD[1] / (width - 1).max(1) as f64 }
 }
 
@@ -282,12 +285,12 @@ fn inverse_at(factor: &[Vec<f64>], at: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     #[test]
     fn slopes_mean_covariance_and_rest_of_drawn_problems_are_found() {
-        let mut rng = drawn(7);
+        let mut rng = test_generator(7);
         // sums of twelve uniform numbers are nearly normal
         let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
         let problem = |_| {
@@ -296,7 +299,7 @@ mod tests {
             let row = |_| {
                 let (x, place) = ([0.3 * normal(), 0.2 * normal()], 0.5 * normal());
                 let log = 0.8 * x[0] - 0.5 * x[1] + shift + tilt * place + 0.05 * normal();
-                Row { quantity: 0, encoding: vec![1.0, place], log, x }
+                FittedRow { quantity: 0, encoding: vec![1.0, place], log, x }
             };
             (0..30).map(row).collect()
         };

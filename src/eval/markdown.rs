@@ -37,7 +37,7 @@ impl fmt::Display for Table {
 
 /// Text whose Markdown tables are laid out for a terminal of `width` columns: aligned where they fit, else a block for each row with a line
 /// for each cell. All other lines stay as they are.
-pub fn fitted(text: &str, width: usize) -> String {
+pub fn fit_width(text: &str, width: usize) -> String {
     let mut shown = String::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -51,7 +51,7 @@ pub fn fitted(text: &str, width: usize) -> String {
         while let Some(row) = lines.next_if(|next| next.starts_with('|')) {
             rows.push(cells(row));
         }
-        shown += &aligned(&rows, width).unwrap_or_else(|| blocks(&rows));
+        shown += &align(&rows, width).unwrap_or_else(|| blocks(&rows));
     }
     match text.ends_with('\n') {
         true => shown,
@@ -64,7 +64,7 @@ fn cells(line: &str) -> Vec<&str> {
 }
 
 /// Rows in columns, headings first; `None` where they are wider than `width`.
-fn aligned(rows: &[Vec<&str>], width: usize) -> Option<String> {
+fn align(rows: &[Vec<&str>], width: usize) -> Option<String> {
     let columns = rows.iter().map(Vec::len).max()?;
     let cell = |row: &Vec<&str>, column: usize| row.get(column).map_or(0, |text| text.chars().count());
     let widths: Vec<usize> = (0..columns).map(|c| rows.iter().map(|row| cell(row, c)).max().unwrap_or(0)).collect();
@@ -107,15 +107,15 @@ mod tests {
         table.row(&["M=100", "123.25", "A=1,B=2,C=3"]);
         let text = format!("{table}\n2 problems\n");
         let wide = "problem  measured us  config\nM=1      3.5          A=1,B=2\nM=100    123.25       A=1,B=2,C=3\n\n2 problems\n";
-        assert_eq!(fitted(&text, 33), wide);
+        assert_eq!(fit_width(&text, 33), wide);
         let narrow = "M=1\n  measured us  3.5\n  config       A=1,B=2\nM=100\n  measured us  123.25\n  config       A=1,B=2,C=3\n\n2 problems\n";
-        assert_eq!(fitted(&text, 32), narrow);
+        assert_eq!(fit_width(&text, 32), narrow);
     }
 
     #[test]
     fn lines_that_are_no_table_stay_as_they_are() {
         for text in ["", "a | b", "| a line that begins so\nand goes on\n", "M=1\n\n  0.5 %  A=1"] {
-            assert_eq!(fitted(text, 10), text);
+            assert_eq!(fit_width(text, 10), text);
         }
     }
 

@@ -24,7 +24,7 @@ pub enum Given {
 
 /// How good first choices are with so much measured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct MeasuredRow {
     /// Measured configs of a problem, in the mean.
     pub measured: f64,
     /// Problems judged.
@@ -49,7 +49,7 @@ pub struct Row {
 }
 
 /// One problem with so much measured.
-struct Judged {
+struct PartlyMeasured {
     measured: usize,
     excess: f64,
     unlearned: Option<f64>,
@@ -68,7 +68,7 @@ pub fn replay(
     tests: &Tests,
     objective: Objective,
     given: &[Given],
-) -> Result<Vec<Row>> {
+) -> Result<Vec<MeasuredRow>> {
     given
         .iter()
         .map(|given| {
@@ -81,7 +81,7 @@ pub fn replay(
                 let query = Query { top: known.len(), objective, ..Query::new(device) };
                 judge(predictor, tried, &query, &known, given).map(Some)
             })?;
-            let judged: Vec<Judged> = judged.into_iter().flatten().collect();
+            let judged: Vec<PartlyMeasured> = judged.into_iter().flatten().collect();
             if judged.is_empty() {
                 return input("no problem has two configs that were measured");
             }
@@ -96,7 +96,7 @@ fn judge(
     query: &Query,
     known: &[KnownCost],
     given: &Given,
-) -> Result<Judged> {
+) -> Result<PartlyMeasured> {
     let outcome = |config: &Config| {
         let found = tried.outcome(config);
         MeasuredConfig {
@@ -137,7 +137,7 @@ fn judge(
         let said = query.objective.cost_of(c.time_us, c.joules)?;
         said.is_finite().then(|| (said / cost(&c.config) - 1.0).abs())
     });
-    Ok(Judged {
+    Ok(PartlyMeasured {
         measured: measured.len(),
         excess: cost(first) / known[0].cost - 1.0,
         unlearned,
@@ -160,7 +160,7 @@ fn front_of(tried: &MeasuredProblem, candidates: Vec<Candidate>) -> Option<f64> 
     share(&all, &chosen.filter_map(|trial| costs(&trial.outcome)).collect::<Vec<_>>())
 }
 
-fn row(judged: &[Judged]) -> Row {
+fn row(judged: &[PartlyMeasured]) -> MeasuredRow {
     let sorted = |mut values: Vec<f64>| {
         values.sort_by(f64::total_cmp);
         values
@@ -169,7 +169,7 @@ fn row(judged: &[Judged]) -> Row {
     let excess = sorted(judged.iter().map(|j| j.excess).collect());
     let sure: Vec<f64> = judged.iter().filter(|j| !j.unsure).map(|j| j.excess).collect();
     let errors = sorted(judged.iter().flat_map(|j| j.errors.iter().copied()).collect());
-    Row {
+    MeasuredRow {
         measured: mean(&judged.iter().map(|j| j.measured as f64).collect::<Vec<_>>()),
         problems: judged.len(),
         excess: mean(&excess),
@@ -190,7 +190,7 @@ fn mean_of_all(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64
 }
 
 /// The rows as a table of Markdown.
-pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[Row]) -> String {
+pub fn markdown(kernel: &Kernel, objective: Objective, rows: &[MeasuredRow]) -> String {
     let mut table = markdown::Table::new(&[
         "measured",
         "above the best, mean %",

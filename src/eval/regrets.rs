@@ -5,7 +5,7 @@ use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::{CalibrationError, Reliability, Sureness};
 use seqtune_kernel::Objective;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const LOSING: usize = 20;
 
 /// A method's mean regret over the problems of all folds.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct RegretRow {
     /// Method that is measured.
     pub method: Method,
     /// Mean regret of the best of the first [`TOPS`], and the standard error of the first over shapes.
@@ -40,7 +40,7 @@ pub struct LeftOut {
     /// Problems measured on it.
     pub problems: usize,
     /// A row for each method.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RegretRow>,
     /// How true the probabilities of first choices are there; `None` where the models state none.
     pub trueness: Option<CalibrationError>,
 }
@@ -58,7 +58,7 @@ pub struct Losing {
 
 /// What came of a cross-validation.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct FoldsReport {
     /// Name of the kernel.
     pub kernel: String,
     /// Quantity that configs are compared by.
@@ -74,7 +74,7 @@ pub struct Report {
     /// Mean number of measured configs of a problem.
     pub configs_per_problem: f64,
     /// Of all problems.
-    pub rows: Vec<Row>,
+    pub rows: Vec<RegretRow>,
     /// Of each device, where they were left out in turn.
     pub left_out: Vec<LeftOut>,
     /// Shapes that lose most in the best of the first 5 as `predict` finds them, that with the largest part of the mean first: where to look.
@@ -84,7 +84,7 @@ pub struct Report {
 }
 
 /// One problem, judged.
-pub struct Judged {
+pub struct JudgedProblem {
     /// Shape of the problem.
     pub shape: String,
     /// By method the regret of the best of the first [`TOPS`], if there is an answer.
@@ -94,7 +94,7 @@ pub struct Judged {
 }
 
 /// The `LOSING` shapes that make most of the mean regret of the best of the last of [`TOPS`].
-pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
+pub fn losing(judged: &[&JudgedProblem]) -> Vec<Losing> {
     let mut shapes: BTreeMap<&str, Losing> = BTreeMap::new();
     for one in judged {
         let wanted = |(method, _): &&(Method, _)| method.is_light_gbm() || *method == Method::Predict;
@@ -119,15 +119,16 @@ pub fn losing(judged: &[&Judged]) -> Vec<Losing> {
 }
 
 /// A row for each method that has an answer to any of the problems.
-pub fn rows(judged: &[&Judged]) -> Vec<Row> {
+pub fn rows(judged: &[&JudgedProblem]) -> Vec<RegretRow> {
     // of some problems more is known than of others
     let methods = judged.iter().map(|one| &one.regrets[..]).max_by_key(|regrets| regrets.len()).unwrap_or(&[]);
     methods.iter().map(|(method, _)| row(*method, judged)).filter(|row| row.answered > 0.0).collect()
 }
 
-fn row(method: Method, judged: &[&Judged]) -> Row {
-    let of =
-        |j: &Judged, wanted: Method| j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret);
+fn row(method: Method, judged: &[&JudgedProblem]) -> RegretRow {
+    let of = |j: &JudgedProblem, wanted: Method| {
+        j.regrets.iter().find(|(name, _)| *name == wanted).and_then(|(_, regret)| *regret)
+    };
     let (mut own, mut less) = (Paired::default(), [Method::Predict, Method::Distilled].map(|_| Paired::default()));
     for one in judged {
         let Some(regret) = of(one, method) else { continue };
@@ -140,7 +141,7 @@ fn row(method: Method, judged: &[&Judged]) -> Row {
     }
     let margins = own.margins();
     let [predict_less, distilled_less] = less.map(|less| (less.problems() > 0).then(|| less.margins()));
-    Row {
+    RegretRow {
         method,
         regret: margins.map(|(mean, _)| mean),
         error: margins[0].1,
@@ -150,7 +151,7 @@ fn row(method: Method, judged: &[&Judged]) -> Row {
     }
 }
 
-impl Report {
+impl FoldsReport {
     /// What the `count` first of the losing shapes make of the means, in percent.
     pub fn losing(&self, count: usize) -> String {
         let mut text =
@@ -158,7 +159,7 @@ impl Report {
         for Losing { shape, problems, parts } in self.shapes.iter().take(count) {
             let parts = parts.iter().rev().map(|(method, part)| format!("{:.3} {method}", 100.0 * part[3]));
             let parts: Vec<String> = parts.collect();
-            text += &format!("  {}  {shape}, {}\n", parts.join("; "), counted(*problems, "problem"));
+            text += &format!("  {}  {shape}, {}\n", parts.join("; "), count_noun(*problems, "problem"));
         }
         if count.min(self.shapes.len()) == 0 { String::new() } else { text }
     }
@@ -171,12 +172,12 @@ impl Report {
             self.kernel,
             self.devices.join(", "),
             self.objective,
-            counted(self.problems, "problem"),
+            count_noun(self.problems, "problem"),
             self.configs_per_problem,
             self.folds
         );
         let mut table = markdown::Table::new(&["method", "best of 1", "±", "of 2", "of 3", "of 5"]);
-        for Row { method, regret, error, answered, .. } in &self.rows {
+        for RegretRow { method, regret, error, answered, .. } in &self.rows {
             let [one, two, three, five] = regret.map(|r| 100.0 * r);
             let name = match *answered < 1.0 {
                 true => format!("{method} ({:.1} % answered)", 100.0 * answered),
@@ -191,7 +192,7 @@ impl Report {
                 format!("{five:.3}"),
             ]);
         }
-        let less = |row: &Row, who: &str, margins: Option<[Margin; TOPS.len()]>| {
+        let less = |row: &RegretRow, who: &str, margins: Option<[Margin; TOPS.len()]>| {
             let [one, two, three, five] = margins?.map(|(m, e)| format!("{:+.3} ± {:.3}", 100.0 * m, 100.0 * e));
             Some(format!("{who} less {}: {one}, {two}, {three}, {five}\n", row.method))
         };
@@ -214,12 +215,12 @@ impl Report {
             return String::new();
         }
         let columns =
-            self.left_out.iter().map(|part| format!("{}, {}", part.device, counted(part.problems, "problem")));
+            self.left_out.iter().map(|part| format!("{}, {}", part.device, count_noun(part.problems, "problem")));
         let headings: Vec<String> = std::iter::once("method".to_string()).chain(columns).collect();
         let mut table = markdown::Table::new(&headings);
-        for Row { method, .. } in &self.rows {
+        for RegretRow { method, .. } in &self.rows {
             let cell = |part: &LeftOut| match part.rows.iter().find(|row| row.method == *method) {
-                Some(Row { regret, error, .. }) => {
+                Some(RegretRow { regret, error, .. }) => {
                     let [one, two, three, five] = regret.map(|r| 100.0 * r);
                     format!("{one:.2} ± {:.2} / {two:.2} / {three:.2} / {five:.2}", 100.0 * error)
                 }

@@ -1,6 +1,6 @@
 //! How well a model knows how good it is.
 
-use crate::sets::{Set, Sets};
+use crate::sets::{CredibleSet, Sets};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Problem;
@@ -38,7 +38,7 @@ pub struct Sureness {
     /// Whether the mark rests on what was shown of the model, so that no share of losses is stated.
     pub by_shown: bool,
     /// The configs that are to hold the best.
-    pub set: Set,
+    pub set: CredibleSet,
 }
 
 impl Sureness {
@@ -54,7 +54,7 @@ impl Sureness {
         known: &ScoredProblem,
     ) -> Result<Option<Sureness>> {
         let device = query.device;
-        let both = predictor.top_prediction(device, known).zip(Set::of_known(predictor, device, known));
+        let both = predictor.top_prediction(device, known).zip(CredibleSet::of_known(predictor, device, known));
         let Some((MarkedPrediction { first, unsure: below }, set)) = both else { return Ok(None) };
         let by_shown = predictor.held_out_result(device, query.objective).is_some();
         let unsure = match by_shown {
@@ -97,7 +97,7 @@ impl Reliability {
         };
         let count = said.len() as f64;
         let all: Vec<TopPrediction> = said.iter().map(|s| s.first).collect();
-        let sets: Vec<Set> = said.iter().map(|s| s.set).collect();
+        let sets: Vec<CredibleSet> = said.iter().map(|s| s.set).collect();
         Sets::summarize(&sets).map(|sets| Reliability {
             trueness: CalibrationError::from_predictions(&all),
             best: all.iter().filter(|first| first.best).count() as f64 / count,

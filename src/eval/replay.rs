@@ -26,7 +26,7 @@ pub const TOPS: [usize; 4] = [1, 3, 5, 10];
 
 /// One method's quality over the test problems: shares of the best known speed.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct ReplayRow {
     /// Method that is judged.
     pub method: Method,
     /// Mean share of the first choice.
@@ -51,7 +51,7 @@ pub struct Row {
 
 /// An evaluation.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ReplayReport {
     /// Name of the kernel.
     pub kernel: String,
     /// Quantity that configs are compared by.
@@ -67,7 +67,7 @@ pub struct Report {
     /// Mean number of measured configs per test problem.
     pub configs_per_problem: f64,
     /// A row for each method, the model first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReplayRow>,
     /// What the model knows of how good it is; `None` of one without calibration.
     pub sureness: Option<Reliability>,
     /// What its first choices were worth: what `sureness` is made of.
@@ -91,7 +91,7 @@ type Rankings = Vec<Option<Vec<Config>>>;
 
 /// What is asked for.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct ReplayOptions<'a> {
     /// Quantity that configs are compared by.
     pub objective: Objective,
     /// All problems are judged, not the test part of the model's split: for data that it did not learn from.
@@ -116,7 +116,7 @@ pub fn held_out<'t>(
     kernel: &Kernel,
     model: &Model,
     table: &'t Table,
-    Options { objective, whole, .. }: Options,
+    ReplayOptions { objective, whole, .. }: ReplayOptions,
 ) -> Result<Tests<'t>> {
     let split = if whole { Split { test: 1.0, ..model.meta.split } } else { model.meta.split };
     let train = table.part(kernel, &split, Part::Train, objective);
@@ -128,11 +128,11 @@ pub fn held_out<'t>(
         return input(format!(
             "none of the {} problem shapes falls into the test part of the model's split; `seqtune evaluate folds --folds {} DATASETS` leaves each out in \
              turn",
-            table.tried.len(),
-            table.tried.len().clamp(2, MEMBERS)
+            table.problems.len(),
+            table.problems.len().clamp(2, MEMBERS)
         ));
     }
-    let problems = |indices: &[usize]| indices.iter().map(|i| &table.tried[*i]).collect();
+    let problems = |indices: &[usize]| indices.iter().map(|i| &table.problems[*i]).collect();
     Ok(Tests { learned: problems(&train), tests: problems(&test) })
 }
 
@@ -146,9 +146,9 @@ pub fn evaluate(
     kernel: &Kernel,
     model: &Model,
     table: &Table,
-    options: Options,
+    options: ReplayOptions,
     progress: &mut dyn FnMut(&str),
-) -> Result<Report> {
+) -> Result<ReplayReport> {
     let objective = options.objective;
     let predictor = Predictor::new(kernel, model)?;
     model.check_objective(objective)?;
@@ -158,7 +158,7 @@ pub fn evaluate(
     progress("baselines");
     let methods = by_model.rankings.iter().cloned().chain(baselines(kernel, &learned, &tests, objective));
     let row = |(method, rankings): (Method, Rankings)| row(kernel, table, method, &tests, objective, &rankings);
-    let mut rows: Vec<Row> = methods.map(row).collect();
+    let mut rows: Vec<ReplayRow> = methods.map(row).collect();
     if let Some((library, seed)) = options.trees.filter(|_| !learned.is_empty()) {
         progress("LightGBM");
         let [train, valid] =
@@ -167,7 +167,7 @@ pub fn evaluate(
         rows.extend(by_light_gbm(&rankers, kernel, table, &tests, objective)?.into_iter().map(row));
     }
     rows.push(random_row(&tests, objective));
-    Ok(Report {
+    Ok(ReplayReport {
         kernel: kernel.name.clone(),
         objective,
         devices: table.devices.iter().map(|d| d.name.clone()).collect(),
@@ -232,7 +232,7 @@ fn baselines(
     objective: Objective,
 ) -> Vec<(Method, Rankings)> {
     let rankings = |ranking: &dyn Fn(&MeasuredProblem) -> Vec<Config>| {
-        tests.iter().map(|tried| measured(tried, objective, ranking(tried))).collect()
+        tests.iter().map(|tried| measured_part(tried, objective, ranking(tried))).collect()
     };
     let mut all = vec![(Method::KernelDefault, rankings(&|_| vec![kernel.default_config()]))];
     if !learned.is_empty() {
@@ -268,7 +268,7 @@ fn by_light_gbm(
 }
 
 /// The part of a ranking that was measured; `None` where nothing was.
-fn measured(tried: &MeasuredProblem, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
+fn measured_part(tried: &MeasuredProblem, objective: Objective, ranking: Vec<Config>) -> Option<Vec<Config>> {
     let costs = tried.costs(objective);
     let known: Vec<Config> =
         ranking.into_iter().filter(|c| costs.iter().any(|known| known.config == c)).take(10).collect();
@@ -300,7 +300,7 @@ fn row(
     tests: &[&MeasuredProblem],
     objective: Objective,
     rankings: &Rankings,
-) -> Row {
+) -> ReplayRow {
     let mut of_tops: [Vec<f64>; TOPS.len()] = Default::default();
     let (mut exact, mut legal) = (0.0, 0.0);
     for (tried, ranking) in tests.iter().zip(rankings) {
@@ -316,11 +316,11 @@ fn row(
     summarise(method, of_tops, exact, legal, tests.len())
 }
 
-fn summarise(method: Method, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, legal: f64, tests: usize) -> Row {
+fn summarise(method: Method, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, legal: f64, tests: usize) -> ReplayRow {
     let n = of_tops[0].len() as f64;
     let means: Vec<f64> = of_tops.iter().map(|list| list.iter().sum::<f64>() / n).collect();
     of_tops[0].sort_by(f64::total_cmp);
-    Row {
+    ReplayRow {
         method,
         mean: means[0],
         p10: quantile(&of_tops[0], 0.1),
@@ -335,7 +335,7 @@ fn summarise(method: Method, mut of_tops: [Vec<f64>; TOPS.len()], exact: f64, le
 }
 
 /// The expectation of drawing measured configs at random.
-fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> Row {
+fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> ReplayRow {
     let mut of_tops: [Vec<f64>; TOPS.len()] = Default::default();
     let mut exact = 0.0;
     for tried in tests {
@@ -349,7 +349,7 @@ fn random_row(tests: &[&MeasuredProblem], objective: Objective) -> Row {
     summarise(Method::Random, of_tops, exact, tests.len() as f64, tests.len())
 }
 
-impl Report {
+impl ReplayReport {
     /// The table as text.
     pub fn table(&self) -> String {
         let percent = |x: f64| if x.is_finite() { format!("{:.1}", 100.0 * x) } else { "-".into() };

@@ -12,28 +12,28 @@ pub const SHARE: f64 = 0.9;
 
 /// A set of configs that is to hold the best one.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Set {
+pub struct CredibleSet {
     /// Configs in it.
     pub size: usize,
     /// Whether it holds the best or tuned one.
     pub holds: bool,
 }
 
-impl Set {
+impl CredibleSet {
     /// Of a problem with a tuned config, among all legal ones; `None` without one.
     ///
     /// # Errors
     /// The error of a prediction.
-    pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<Set>> {
-        let Some(TriedConfig { config: tuned, .. }) = tried.tuned() else { return Ok(None) };
+    pub fn of_tuned(predictor: &Predictor, tried: &MeasuredProblem, device: &Device) -> Result<Option<CredibleSet>> {
+        let Some(TriedConfig { config: tuned, .. }) = tried.tuned_config() else { return Ok(None) };
         let found = predictor.credible_set(&tried.problem, &Query::new(device), SHARE)?.candidates;
-        Ok(Some(Set { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
+        Ok(Some(CredibleSet { size: found.len(), holds: found.iter().any(|c| c.config == *tuned) }))
     }
 
     /// Of configs whose costs are known; `None` without calibration.
-    pub fn of_known(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<Set> {
+    pub fn of_known(predictor: &Predictor, device: &Device, known: &ScoredProblem) -> Option<CredibleSet> {
         let set = predictor.credible_set_of_known(device, known, SHARE)?;
-        Some(Set { size: set.len(), holds: set.contains(&known.best()?) })
+        Some(CredibleSet { size: set.len(), holds: set.contains(&known.best()?) })
     }
 }
 
@@ -48,7 +48,7 @@ pub struct Sets {
 
 impl Sets {
     /// `None` of none.
-    pub fn summarize(sets: &[Set]) -> Option<Sets> {
+    pub fn summarize(sets: &[CredibleSet]) -> Option<Sets> {
         let mut sizes: Vec<usize> = sets.iter().map(|s| s.size).collect();
         sizes.sort_unstable();
         let hold = sets.iter().filter(|s| s.holds).count() as f64 / sets.len() as f64;

@@ -65,7 +65,7 @@ pub fn record(model: &mut Model, corpus: &[KernelTable], threads: usize) -> Resu
     let meta = &model.meta;
     let mut subjects = Vec::new();
     for KernelTable { kernel, table } in corpus {
-        subjects.push(Subject { kernel, table, predictor: Predictor::new(kernel, model)?.uncorrected() });
+        subjects.push(Subject { kernel, table, predictor: Predictor::new(kernel, model)?.without_correction() });
     }
     let mut found = Vec::new();
     for (device, objective) in meta.devices.iter().flat_map(|d| meta.objectives.iter().map(move |o| (d, *o))) {
@@ -74,7 +74,7 @@ pub fn record(model: &mut Model, corpus: &[KernelTable], threads: usize) -> Resu
         for subject in &subjects {
             let own = held_out(subject, meta, device, objective);
             match newest(&own) {
-                Some(at) => found.push(shown(&own[at], at, device, objective, threads)?),
+                Some(at) => found.push(show_tier(&own[at], at, device, objective, threads)?),
                 None => {
                     kernels.push(subject.kernel.name.clone());
                     together.iter_mut().zip(own).for_each(|(all, own)| all.extend(own));
@@ -82,7 +82,7 @@ pub fn record(model: &mut Model, corpus: &[KernelTable], threads: usize) -> Resu
             }
         }
         if let Some(at) = newest(&together) {
-            found.push(HeldOutResult { kernels, ..shown(&together[at], at, device, objective, threads)? });
+            found.push(HeldOutResult { kernels, ..show_tier(&together[at], at, device, objective, threads)? });
         }
     }
     let reaches: Vec<TrainingRange> = subjects.iter().filter_map(|subject| reach(subject, meta)).collect();
@@ -102,7 +102,13 @@ fn newest(tiers: &[Vec<Asked>; 3]) -> Option<usize> {
 }
 
 /// What first choices are worth on problems of a tier.
-fn shown(asked: &[Asked], tier: usize, device: &Device, objective: Objective, threads: usize) -> Result<HeldOutResult> {
+fn show_tier(
+    asked: &[Asked],
+    tier: usize,
+    device: &Device,
+    objective: Objective,
+    threads: usize,
+) -> Result<HeldOutResult> {
     let every = asked.len().div_ceil(MOST).max(1);
     let asked: Vec<Asked> = asked.iter().copied().step_by(every).collect();
     let ask = |Asked { subject, tried }: &Asked| answer(&subject.predictor, device, objective, tried);
@@ -112,7 +118,7 @@ fn shown(asked: &[Asked], tier: usize, device: &Device, objective: Objective, th
         of.push(Of { kernel, table, tried });
     }
     let held_out = [HeldOut::Apart, HeldOut::Test, HeldOut::Validation][tier];
-    Ok(told(&device.name, objective, held_out, &of, &answered))
+    Ok(sum_up(&device.name, objective, held_out, &of, &answered))
 }
 
 /// What was shown of a model by others that learned as it did, from all problems but a part each. For each device of [`MIN_PROBLEMS`] problems or more.
@@ -121,7 +127,7 @@ pub fn in_turn(kernel: &Kernel, table: &Table, asked: &[AnsweredProblem]) -> Vec
         let own = asked.iter().filter(|asked| asked.tried.device == at);
         let (of, answered): (Vec<Of>, Vec<Answered>) =
             own.map(|asked| (Of { kernel, table, tried: asked.tried }, asked.answered.clone())).unzip();
-        (of.len() >= MIN_PROBLEMS).then(|| told(&device.name, Objective::Time, HeldOut::InTurn, &of, &answered))
+        (of.len() >= MIN_PROBLEMS).then(|| sum_up(&device.name, Objective::Time, HeldOut::InTurn, &of, &answered))
     };
     table.devices.iter().enumerate().filter_map(of_device).collect()
 }
@@ -134,7 +140,7 @@ struct Of<'a> {
 }
 
 /// What the answers to problems are worth.
-fn told(device: &str, objective: Objective, held_out: HeldOut, of: &[Of], answered: &[Answered]) -> HeldOutResult {
+fn sum_up(device: &str, objective: Objective, held_out: HeldOut, of: &[Of], answered: &[Answered]) -> HeldOutResult {
     let kernels: BTreeSet<String> = of.iter().map(|of| of.kernel.name.clone()).collect();
     let shapes: BTreeSet<String> =
         of.iter().map(|of| format!("{} {}", of.kernel.name, of.kernel.shape(&of.tried.problem))).collect();
@@ -147,7 +153,7 @@ fn told(device: &str, objective: Objective, held_out: HeldOut, of: &[Of], answer
         held_out,
         problems: of.len(),
         shapes: shapes.len(),
-        worth: worth(answered, of.iter().all(|of| of.tried.tuned().is_some())),
+        worth: worth(answered, of.iter().all(|of| of.tried.tuned_config().is_some())),
         least: percentile(answered.iter().map(|a| a.probability), UNSURE_SHARE),
         riskiest: (risks.len() == answered.len()).then(|| percentile(risks.into_iter(), 1.0 - UNSURE_SHARE)),
         data: data.into_iter().cloned().collect(),
@@ -165,7 +171,7 @@ fn reach<'a>(Subject { kernel, table, .. }: &Subject<'a>, meta: &Meta) -> Option
         device: &table.devices[tried.device].name,
         least_us: least(tried),
     };
-    TrainingRange::from_problems(kernel, table.tried.iter().filter(learned).map(of))
+    TrainingRange::from_problems(kernel, table.problems.iter().filter(learned).map(of))
 }
 
 fn is_own(table: &Table, meta: &Meta, tried: &MeasuredProblem) -> bool {
@@ -178,10 +184,10 @@ fn held_out<'a>(subject: &'a Subject<'a>, meta: &Meta, device: &Device, objectiv
     let Subject { kernel, table, .. } = subject;
     let shape = |tried: &MeasuredProblem| kernel.shape(&tried.problem);
     let fits = |tried: &MeasuredProblem| {
-        let is_known = tried.tuned().is_some() || tried.costs(objective).len() > 1;
+        let is_known = tried.tuned_config().is_some() || tried.costs(objective).len() > 1;
         table.devices[tried.device].name == device.name && is_known
     };
-    let (own, others): (Vec<_>, Vec<_>) = table.tried.iter().partition(|tried| is_own(table, meta, tried));
+    let (own, others): (Vec<_>, Vec<_>) = table.problems.iter().partition(|tried| is_own(table, meta, tried));
     let known: BTreeSet<String> = own.iter().map(|tried| shape(tried)).collect();
     let of_part = |part: Part| {
         let held_out = own.iter().copied().filter(|tried| meta.split.part(&shape(tried)) == part);
@@ -206,7 +212,7 @@ pub fn answer(
     let found = predictor.predict_one(&tried.problem, &query)?.candidates;
     let (probability, risk) = (found.first().and_then(|c| c.probability), found.first().and_then(|c| c.risk));
     let probability = probability.unwrap_or(0.0);
-    if let Some(TriedConfig { config: tuned, .. }) = tried.tuned() {
+    if let Some(TriedConfig { config: tuned, .. }) = tried.tuned_config() {
         let within = |few: usize| Some(found.iter().take(few).any(|c| c.config == *tuned) as u8 as f64);
         return Ok(Answered { shares: [within(1), within(5)], probability, risk });
     }

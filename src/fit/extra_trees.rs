@@ -9,7 +9,7 @@ use seqtune_predict::trees::ExtraTrees;
 use seqtune_predict::trees::extra_trees::Node;
 
 /// Rows with what trees are to tell of them.
-pub struct Samples<'a> {
+pub struct TreeSamples<'a> {
     /// Row after row.
     pub rows: &'a [f32],
     /// Numbers of a row.
@@ -35,7 +35,7 @@ impl Targets<'_> {
     }
 
     /// Cuts that one is chosen of: what the authors advise for classes and for numbers.
-    fn tried(&self, columns: usize) -> usize {
+    fn columns_tried(&self, columns: usize) -> usize {
         match self {
             Targets::Classes(..) => (columns as f64).sqrt().ceil() as usize,
             Targets::Vectors(_) => columns,
@@ -48,7 +48,7 @@ impl Targets<'_> {
 ///
 /// # Errors
 /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
-pub fn fit(samples: &Samples, count: usize, threads: usize, seed: u64) -> Result<ExtraTrees> {
+pub fn fit(samples: &TreeSamples, count: usize, threads: usize, seed: u64) -> Result<ExtraTrees> {
     let seeds: Vec<u64> = (0..count as u64).map(|tree| seed.wrapping_mul(1_000_003) + tree).collect();
     let rows = samples.targets.len();
     let (labels, width) = match samples.targets {
@@ -71,7 +71,7 @@ pub fn fit(samples: &Samples, count: usize, threads: usize, seed: u64) -> Result
 
 /// One tree while it grows.
 struct Grower<'a> {
-    samples: &'a Samples<'a>,
+    samples: &'a TreeSamples<'a>,
     rng: ChaCha8Rng,
     /// In random order.
     columns: Vec<usize>,
@@ -116,7 +116,7 @@ impl Grower<'_> {
         if same {
             return None;
         }
-        let wanted = self.samples.targets.tried(self.samples.columns);
+        let wanted = self.samples.targets.columns_tried(self.samples.columns);
         let mut columns = std::mem::take(&mut self.columns);
         columns.shuffle(&mut self.rng);
         let (mut best, mut tried) = (None, 0);
@@ -186,11 +186,11 @@ impl Grower<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
 
     /// Points of a chessboard of 4 x 4 fields with three classes, a column of noise beside.
     fn board(count: usize, seed: u64) -> (Vec<f32>, Vec<u32>) {
-        let mut rng = drawn(seed);
+        let mut rng = test_generator(seed);
         let (mut rows, mut labels) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let [x, y, noise]: [f32; 3] = rng.random();
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn fields_of_a_board_are_told_apart_where_one_cut_tells_nothing() {
         let (train, test) = (board(3_000, 1), board(500, 2));
-        let samples = Samples { rows: &train.0, columns: 3, targets: Targets::Classes(&train.1, 3) };
+        let samples = TreeSamples { rows: &train.0, columns: 3, targets: Targets::Classes(&train.1, 3) };
         let trees = fit(&samples, 40, 2, 7).unwrap();
         assert!(trees.is_sound(3) && !trees.is_sound(2));
         let (mut right, mut sure) = (0, 0.0);
@@ -222,19 +222,19 @@ mod tests {
 
     #[test]
     fn rows_that_are_alike_make_one_leaf_with_the_shares_of_their_classes() {
-        let samples = Samples { rows: &[1.0; 8], columns: 2, targets: Targets::Classes(&[0, 2, 2, 2], 3) };
+        let samples = TreeSamples { rows: &[1.0; 8], columns: 2, targets: Targets::Classes(&[0, 2, 2, 2], 3) };
         let trees = fit(&samples, 3, 1, 1).unwrap();
         assert_eq!(trees.predict(&[1.0, 1.0]), [0.25, 0.0, 0.75]);
     }
 
     #[test]
     fn rows_whose_numbers_change_with_a_column_are_weighed_by_it_and_not_by_noise() {
-        let mut rng = drawn(3);
+        let mut rng = test_generator(3);
         let rows: Vec<f32> = (0..200).map(|_| rng.random()).collect();
         // two numbers that the first of two columns tells
         let vectors: Vec<Vec<f32>> =
             rows.chunks(2).map(|row| vec![row[0], if row[0] < 0.3 { 2.0 } else { 0.0 }]).collect();
-        let samples = Samples { rows: &rows, columns: 2, targets: Targets::Vectors(&vectors) };
+        let samples = TreeSamples { rows: &rows, columns: 2, targets: Targets::Vectors(&vectors) };
         let trees = fit(&samples, 100, 2, 1).unwrap();
         let shares = trees.predict(&[0.2, 0.9]);
         assert!((shares.iter().sum::<f32>() - 1.0).abs() < 1e-3);

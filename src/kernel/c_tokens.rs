@@ -130,7 +130,7 @@ fn length_of_raw(text: &str) -> usize {
 mod tests {
     use super::TokenKind::{Comment, Joint, LineEnd, Mark, Quoted, Space, Word};
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     fn kinds(source: &str) -> Vec<(TokenKind, &str)> {
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_tokens_of_any_text_are_the_text() {
-        let mut rng = drawn(34);
+        let mut rng = test_generator(34);
         let parts = [
             "/", "*", "//", "/*", "*/", "\"", "'", "\\", "\n", "\r\n", " ", "R", "u8R", "1", "a", "é", "(", ")x", "#",
             "\u{2028}",

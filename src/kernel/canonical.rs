@@ -168,7 +168,7 @@ impl<A: Canonical, B: Canonical> Canonical for (A, B) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_canonical_text_of_drawn_values_is_what_debug_prints() {
-        let mut rng = drawn(31);
+        let mut rng = test_generator(31);
         for _ in 0..20_000 {
             let (word, number) = (drawn_text(&mut rng), drawn_number(&mut rng));
             assert_eq!(word.canonical(), format!("{word:?}"));

@@ -44,7 +44,7 @@ impl ClockExprs {
             return input("[clocks] sets those of the device that a [program] runs on; there is none");
         }
         let expr = |text: &Option<String>| {
-            text.as_deref().map(|text| names.expr(text)).transpose().map_err(|e| e.at("[clocks]"))
+            text.as_deref().map(|text| names.expr(text)).transpose().map_err(|e| e.at_place("[clocks]"))
         };
         Ok(ClockExprs {
             core: expr(&spec.core)?,

@@ -1,7 +1,7 @@
 //! Numbers of things in words.
 
 /// `1 record`, `2 records`: a number with the noun that it counts, whose singular is given.
-pub fn counted(number: usize, noun: &str) -> String {
+pub fn count_noun(number: usize, noun: &str) -> String {
     let ends = |with: &[&str]| with.iter().any(|end| noun.ends_with(end));
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -23,17 +23,17 @@ pub fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::counted;
+    use super::count_noun;
 
     #[test]
     fn one_thing_is_singular_and_none_or_several_are_plural() {
         let all = [
-            (counted(1, "kernel"), "1 kernel"),
-            (counted(0, "kernel"), "0 kernels"),
-            (counted(2, "entry"), "2 entries"),
-            (counted(3, "key"), "3 keys"),
-            (counted(4, "leaf"), "4 leaves"),
-            (counted(2, "batch"), "2 batches"),
+            (count_noun(1, "kernel"), "1 kernel"),
+            (count_noun(0, "kernel"), "0 kernels"),
+            (count_noun(2, "entry"), "2 entries"),
+            (count_noun(3, "key"), "3 keys"),
+            (count_noun(4, "leaf"), "4 leaves"),
+            (count_noun(2, "batch"), "2 batches"),
         ];
         all.iter().for_each(|(found, right)| assert_eq!(found, right));
     }

@@ -9,7 +9,7 @@ pub fn seed() -> u64 {
 }
 
 /// A generator of a test, by the test's own number.
-pub fn drawn(own: u64) -> ChaCha8Rng {
+pub fn test_generator(own: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(own);
     rng.set_stream(seed());
     rng

@@ -22,7 +22,7 @@ pub fn log2(x: f64) -> f64 {
 ///
 /// It is free of branches, so that loops of it are vectorised.
 #[inline(always)]
-pub fn fused(a: f32, b: f32, c: f32) -> f32 {
+pub fn fused_multiply_add(a: f32, b: f32, c: f32) -> f32 {
     let (product, addend) = (a as f64 * b as f64, c as f64);
     let sum = product + addend;
     // what the sum lost (Knuth); no number where the sum is infinite or none
@@ -38,14 +38,14 @@ pub fn fused(a: f32, b: f32, c: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     #[test]
     fn a_fused_product_is_that_of_the_processor_to_the_last_bit() {
-        let mut rng = drawn(1);
+        let mut rng = test_generator(1);
         let alike = |a: f32, b: f32, c: f32| {
-            let (found, known) = (fused(a, b, c), a.mul_add(b, c));
+            let (found, known) = (fused_multiply_add(a, b, c), a.mul_add(b, c));
             assert!(found.to_bits() == known.to_bits() || found.is_nan() && known.is_nan(), "{a:e} * {b:e} + {c:e}");
         };
         let special = [0.0, -0.0, 1.0, f32::MIN_POSITIVE, 1e-45, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];

@@ -60,7 +60,7 @@ impl Error {
     }
 
     /// Puts where it happened (a file, a line, a field) before the sentence.
-    pub fn at(mut self, place: impl std::fmt::Display) -> Error {
+    pub fn at_place(mut self, place: impl std::fmt::Display) -> Error {
         let sentence = self.sentence();
         *sentence = format!("{place}: {sentence}");
         self
@@ -92,7 +92,7 @@ pub fn input<T>(sentence: impl Into<String>) -> Result<T> {
 }
 
 /// Input as a sentence quotes it: control characters as escapes, and no more than [`QUOTE`] characters.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut characters = text.chars();
     let mut shown: String = characters.by_ref().take(QUOTE).map(visible).collect();
     if characters.next().is_some() {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_place_stands_before_the_sentence_whatever_the_kind_and_a_known_kind_stays() {
-        let error = Error::Problem("field `K` is missing".into()).at("line 3");
+        let error = Error::Problem("field `K` is missing".into()).at_place("line 3");
         assert!(matches!(&error, Error::Problem(s) if s == "line 3: field `K` is missing"));
         assert!(matches!(error.or_kind(Error::Config), Error::Problem(_)));
         assert!(matches!(Error::Input(String::new()).or_kind(Error::Config), Error::Config(_)));

@@ -37,7 +37,7 @@ impl Exact {
     /// Resolves an `[exact]` table; `parse` knows the names of the kernel and those given; slots from `first` on are
     /// free.
     pub(crate) fn load(spec: ExactSpec, find: &Find, first: usize, parse: &Parse) -> Result<Exact> {
-        let at = |e: crate::error::Error| e.at("[exact]");
+        let at = |e: crate::error::Error| e.at_place("[exact]");
         let indices: Vec<&String> = spec.over.iter().chain(&spec.sum).map(|(name, _)| name).collect();
         let mut names: BTreeMap<String, Expr> = BTreeMap::new();
         let whole = |text: &str| parse(text, &BTreeMap::new()).map_err(at);

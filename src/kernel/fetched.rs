@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Where what `scripts/setup.sh` fetched may be: in the current folder, and in those above the program, which a clone's build is in.
-pub fn fetched(name: &str) -> Vec<PathBuf> {
+pub fn fetched_places(name: &str) -> Vec<PathBuf> {
     fetched_for(std::env::current_exe().ok().as_deref(), name)
 }
 

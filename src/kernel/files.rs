@@ -82,7 +82,7 @@ pub fn read_as(path: &Path, limit: FileLimit, check: &dyn Fn(&[u8]) -> Result<()
     let RegularFile { mut file, length } = open_regular(path, limit)?;
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(64).read_to_end(&mut bytes).map_err(io(path))?;
-    check(&bytes).map_err(|e| e.at(path.display()))?;
+    check(&bytes).map_err(|e| e.at_place(path.display()))?;
     bytes.try_reserve_exact(length as usize).map_err(|_| memory(path, length))?;
     // a file that grows meanwhile is read as far as it was
     file.take((length as usize).saturating_sub(bytes.len()) as u64).read_to_end(&mut bytes).map_err(io(path))?;
@@ -98,7 +98,7 @@ fn memory(path: &Path, length: u64) -> Error {
 /// # Errors
 /// As [`read`]; [`Error::File`] with the line where it is not text.
 pub fn read_text(path: &Path, limit: FileLimit) -> Result<String> {
-    text(read(path, limit)?).map_err(|e| e.or_kind(Error::File).at(path.display()))
+    text(read(path, limit)?).map_err(|e| e.or_kind(Error::File).at_place(path.display()))
 }
 
 /// Bytes as text, without the byte order mark.
@@ -138,7 +138,7 @@ pub fn read_stream(path: &Path, limit: FileLimit) -> Result<String> {
             }
         }
     };
-    bytes.and_then(text).map_err(|e| e.or_kind(Error::File).at(place))
+    bytes.and_then(text).map_err(|e| e.or_kind(Error::File).at_place(place))
 }
 
 #[cfg(unix)]
@@ -247,7 +247,7 @@ pub fn target(path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// [`Error::File`] or [`Error::Failed`] where the folder cannot be written to.
 #[cfg(not(target_family = "wasm"))]
-pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile> {
+pub fn temporary_beside(path: &Path) -> Result<tempfile::NamedTempFile> {
     let folder = folder_of(path);
     std::fs::create_dir_all(folder).map_err(io(folder))?;
     let mut part = tempfile::Builder::new();
@@ -290,7 +290,7 @@ impl Drop for Locked {
 #[cfg(not(target_family = "wasm"))]
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let target = target(path)?;
-    let mut part = beside(&target)?;
+    let mut part = temporary_beside(&target)?;
     part.write_all(bytes).and_then(|()| part.as_file().sync_all()).map_err(io(path))?;
     part.persist(&target).map_err(|e| io(path)(e.error))?;
     sync_folder(&target);

@@ -233,7 +233,7 @@ impl Told {
             let text = files.get(file).map(|text| plain(file, text)).unwrap_or_default();
             parts.insert(REFERENCE.into(), short(&text));
         }
-        for (name, text) in used(spec, define)? {
+        for (name, text) in used_definitions(spec, define)? {
             parts.insert(format!("definition {name}"), short(&plain_expr(text)));
         }
         let features: Vec<String> = (base.feature.iter().chain(&spec.feature))
@@ -266,7 +266,7 @@ impl Told {
         }
         let base = Identity {
             older: String::new(),
-            parameters: parameters.iter().map(|p| (p.name.clone(), p.shown())).collect(),
+            parameters: parameters.iter().map(|p| (p.name.clone(), p.value_texts())).collect(),
             fields: fields.iter().map(|f| (f.name.clone(), kind(f))).collect(),
             constraints: constraints.iter().map(|text| plain_expr(text)).collect(),
             parts: self.parts,
@@ -297,7 +297,10 @@ fn kind(field: &Field) -> String {
 }
 
 /// The definitions on which results rest.
-fn used<'a>(spec: &'a KernelSpec, define: &'a BTreeMap<String, String>) -> Result<BTreeMap<&'a String, &'a String>> {
+fn used_definitions<'a>(
+    spec: &'a KernelSpec,
+    define: &'a BTreeMap<String, String>,
+) -> Result<BTreeMap<&'a String, &'a String>> {
     if spec.run.is_some() {
         return Ok(define.iter().collect());
     }

@@ -94,13 +94,13 @@ pub use space::counter::{Count, Counter};
 #[doc(hidden)]
 pub use clocks::{ClockExprs, Clocks};
 #[doc(hidden)]
-pub use count::counted;
+pub use count::count_noun;
 #[doc(hidden)]
 pub use define::Define;
 #[doc(hidden)]
 pub use definition::{Argument, Feature, Gemm, Integers, Launch, Source};
 #[doc(hidden)]
-pub use devices::names::listed;
+pub use devices::names::list_names;
 #[doc(hidden)]
 pub use devices::{LATER_LIMIT, LIMIT_NAMES};
 #[doc(hidden)]

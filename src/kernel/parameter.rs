@@ -26,7 +26,7 @@ impl Parameter {
     }
 
     /// All values as users write them.
-    pub fn shown(&self) -> Vec<String> {
+    pub fn value_texts(&self) -> Vec<String> {
         (0..self.values.len()).map(|choice| self.show(choice)).collect()
     }
 

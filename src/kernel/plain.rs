@@ -3,13 +3,13 @@
 use crate::c_tokens::{TokenKind, is_of_word, length_of_quoted, tokens};
 
 /// Lines that go on behind a backslash, in one.
-fn joined(source: &str, between: &str) -> String {
+fn join_lines(source: &str, between: &str) -> String {
     source.replace("\\\r\n", between).replace("\\\n", between)
 }
 
 /// The source with comments as spaces, texts in quotes empty, and continued lines in one: what is read of it without a compiler.
 pub fn without_comments(source: &str) -> String {
-    let source = joined(source, " ");
+    let source = join_lines(source, " ");
     let mut text = String::with_capacity(source.len());
     for token in tokens(&source) {
         match token.kind {
@@ -37,7 +37,7 @@ pub(crate) fn code_alone(source: &str) -> String {
 /// A source in C, C++, OpenCL C or CUDA as its compiler reads it: without comments, white space only where it separates, directives
 /// on lines of their own, texts in quotes as they are.
 pub(crate) fn plain_c(source: &str) -> String {
-    let source = joined(source, "");
+    let source = join_lines(source, "");
     let mut plain = Plain { text: String::with_capacity(source.len()), ..Plain::default() };
     for token in tokens(&source) {
         match token.kind {

@@ -1,7 +1,7 @@
 //! `[run]`: how a program of the user's own is built, started and understood.
 
 use crate::canonical::Canonical;
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::kernel_toml::run_spec::{RunSpec, TimeSpec, Unit};
 use crate::kernel_toml::template::{Scope, Template, variable};
 use crate::plain::plain;
@@ -63,7 +63,7 @@ fn check_spec(spec: &RunSpec) -> Result<()> {
         }
     }
     if let Some(name) = spec.environment.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-        return input(format!("[run] environment: `{}` is no name of a variable", quoted(name)));
+        return input(format!("[run] environment: `{}` is no name of a variable", quote(name)));
     }
     if spec.samples.is_some_and(|n| !(1..=MOST_SAMPLES).contains(&n)) {
         return input(format!("[run] samples is not from 1 to {MOST_SAMPLES}"));
@@ -78,7 +78,7 @@ fn time_source(spec: &RunSpec) -> Result<TimeSource> {
         Some(TimeSpec::Pattern(found)) => Ok(TimeSource::Pattern(found.pattern.clone(), found.unit)),
         Some(TimeSpec::Named(name)) if name == "wall" => Ok(TimeSource::Wall),
         Some(TimeSpec::Named(name)) => {
-            input(format!("[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}", quoted(name)))
+            input(format!("[run] time = \"{}\": write \"wall\", or {{ pattern = …, unit = … }}", quote(name)))
         }
     }
 }
@@ -110,7 +110,7 @@ impl Run {
 
     /// Indices, below `count`, of the parameters that no template names, so that all of their values do the same. A program that is started
     /// once is told all of them.
-    pub fn unnamed(&self, count: usize) -> Vec<usize> {
+    pub fn unnamed_parameters(&self, count: usize) -> Vec<usize> {
         let mut named = vec![self.spec.serve; count];
         self.templates().for_each(|template| {
             template.slots(&mut |slot| {
@@ -124,28 +124,28 @@ impl Run {
 
     pub(crate) fn load(spec: RunSpec, scope: &Scope, files: &BTreeMap<String, String>, has_flops: bool) -> Result<Run> {
         let parse = |text: &str| match text.contains('\0') {
-            true => input(format!("`{}`: a word cannot hold the character 0", quoted(text))),
+            true => input(format!("`{}`: a word cannot hold the character 0", quote(text))),
             false => Template::parse(text, scope),
         };
         let list = |what: &str, words: &[String]| -> Result<Vec<Template>> {
             let words: Result<Vec<Template>> = words.iter().map(|word| parse(word)).collect();
-            words.map_err(|e| e.at(format!("[run] {what}")))
+            words.map_err(|e| e.at_place(format!("[run] {what}")))
         };
         check_spec(&spec)?;
         let of_kernel = |name: &String| match files.contains_key(name) {
             true => Ok(&files[name]),
-            false => input(format!("[run] names `{}`, which is not in the kernel's folder", quoted(name))),
+            false => input(format!("[run] names `{}`, which is not in the kernel's folder", quote(name))),
         };
         spec.files.iter().try_for_each(|name| of_kernel(name).map(drop))?;
-        let one = |what: &str, text: &str| parse(text).map_err(|e| e.at(format!("[run] {what}")));
+        let one = |what: &str, text: &str| parse(text).map_err(|e| e.at_place(format!("[run] {what}")));
         let mut written = BTreeSet::new();
         let inputs = spec.input.iter().map(|file| {
             let name = &file.file;
             if name.contains('/') || name.is_empty() || name.starts_with('.') || name.chars().any(char::is_control) {
-                return input(format!("[run] input `{}` is no name of a file", quoted(name)));
+                return input(format!("[run] input `{}` is no name of a file", quote(name)));
             }
             if !written.insert(name) {
-                return input(format!("[run] input `{}` is there twice", quoted(name)));
+                return input(format!("[run] input `{}` is there twice", quote(name)));
             }
             Ok((file.file.clone(), one("input", of_kernel(&file.template)?)?))
         });

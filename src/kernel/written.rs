@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::definition::Kernel;
 use crate::elementary;
-use crate::error::{Error, Result, input, quoted};
+use crate::error::{Error, Result, input, quote};
 use crate::kernel_toml::spec::{Field, FieldKind};
 use crate::problem::Problem;
 use crate::space::choices::Choice;
@@ -28,18 +28,18 @@ impl Field {
                     Ok(x) if (min..=max).contains(&x) => Ok(x as f64),
                     _ => input(format!(
                         "field `{name}`: `{}` is not a whole number from {min} to {max}{}",
-                        quoted(text),
+                        quote(text),
                         hint(text)
                     )),
                 }
             }
             FieldKind::Real => match text.parse::<f64>() {
                 Ok(x) if x.is_finite() => Ok(x),
-                _ => input(format!("field `{name}`: `{}` is not a number", quoted(text))),
+                _ => input(format!("field `{name}`: `{}` is not a number", quote(text))),
             },
             FieldKind::Choice => match self.labels.iter().position(|l| l == text) {
                 Some(i) => Ok(i as f64),
-                None => input(format!("field `{name}`: `{}` is not one of {}", quoted(text), self.labels.join(", "))),
+                None => input(format!("field `{name}`: `{}` is not one of {}", quote(text), self.labels.join(", "))),
             },
         }
     }
@@ -70,29 +70,30 @@ impl Kernel {
                 let known: Vec<&str> = self.fields.iter().map(|f| f.name.as_str()).collect();
                 return input(format!(
                     "problem `{}`: kernel {} has no field `{}` (it has {})",
-                    quoted(text),
+                    quote(text),
                     self.name,
-                    quoted(&name),
+                    quote(&name),
                     known.join(", ")
                 ));
             };
             if values[i].is_some() {
-                return input(format!("problem `{}`: field `{name}` is given twice", quoted(text)));
+                return input(format!("problem `{}`: field `{name}` is given twice", quote(text)));
             }
-            values[i] = Some(self.fields[i].value(&value).map_err(|e| e.at(format!("problem `{}`", quoted(text))))?);
+            values[i] =
+                Some(self.fields[i].value(&value).map_err(|e| e.at_place(format!("problem `{}`", quote(text))))?);
         }
         let values: Result<Vec<f64>> = std::iter::zip(&self.fields, values)
             .map(|(field, value)| match (value, &field.default) {
                 (Some(x), _) => Ok(x),
                 (None, Some(default)) => field.value(default),
-                (None, None) => input(format!("problem `{}`: field `{}` is missing", quoted(text), field.name)),
+                (None, None) => input(format!("problem `{}`: field `{}` is missing", quote(text), field.name)),
             })
             .collect();
         let problem = Problem { values: values? };
         let env = self.env(&problem, None);
         for rule in &self.rules {
             if rule.expr.eval(&env) != 1.0 {
-                return input(format!("problem `{}`: {rule}", quoted(text)));
+                return input(format!("problem `{}`: {rule}", quote(text)));
             }
         }
         Ok(problem)
@@ -147,7 +148,7 @@ fn plain_pairs(text: &str) -> Result<Vec<(String, String)>> {
     for part in text.split(',').filter(|p| !p.trim().is_empty()) {
         match part.split_once('=') {
             Some((name, value)) => pairs.push((name.trim().to_string(), value.trim().to_string())),
-            None => return input(format!("problem `{}`: `{}` is not written name=value", quoted(text), quoted(part))),
+            None => return input(format!("problem `{}`: `{}` is not written name=value", quote(text), quote(part))),
         }
     }
     Ok(pairs)
@@ -180,7 +181,7 @@ impl<'de> Deserialize<'de> for Entries {
 
 fn json_pairs(text: &str) -> Result<Vec<(String, String)>> {
     let Entries(entries) = serde_json::from_str(text)
-        .map_err(|e| Error::Input(format!("problem `{}`: not a JSON object: {e}", quoted(text))))?;
+        .map_err(|e| Error::Input(format!("problem `{}`: not a JSON object: {e}", quote(text))))?;
     let show = |v: serde_json::Value| match v {
         serde_json::Value::String(s) => s,
         other => other.to_string(),
@@ -201,36 +202,36 @@ impl Kernel {
         let mut choices: Vec<Option<Choice>> = vec![None; self.parameters.len()];
         for part in text.split(',').filter(|p| !p.trim().is_empty()) {
             let Some((name, value)) = part.split_once('=') else {
-                return input(format!("config `{}`: `{}` is not written name=value", quoted(text), quoted(part)));
+                return input(format!("config `{}`: `{}` is not written name=value", quote(text), quote(part)));
             };
             let (name, value) = (name.trim(), value.trim());
             let Some(i) = self.parameters.iter().position(|p| p.name == name) else {
                 let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
                 return input(format!(
                     "config `{}`: kernel {} has no parameter `{}` (it has {})",
-                    quoted(text),
+                    quote(text),
                     self.name,
-                    quoted(name),
+                    quote(name),
                     known.join(", ")
                 ));
             };
             match self.parameters[i].choice(value) {
                 Some(_) if choices[i].is_some() => {
-                    return input(format!("config `{}`: parameter `{name}` is given twice", quoted(text)));
+                    return input(format!("config `{}`: parameter `{name}` is given twice", quote(text)));
                 }
                 Some(choice) => choices[i] = Some(choice as Choice),
                 None => {
                     return input(format!(
                         "config `{}`: {name}={} is not one of {}",
-                        quoted(text),
-                        quoted(value),
-                        self.parameters[i].shown().join(", ")
+                        quote(text),
+                        quote(value),
+                        self.parameters[i].value_texts().join(", ")
                     ));
                 }
             }
         }
         match choices.iter().position(Option::is_none) {
-            Some(i) => input(format!("config `{}`: parameter `{}` is missing", quoted(text), self.parameters[i].name)),
+            Some(i) => input(format!("config `{}`: parameter `{}` is missing", quote(text), self.parameters[i].name)),
             None => Ok(Config(choices.into_iter().flatten().collect())),
         }
     }
@@ -255,7 +256,7 @@ impl Kernel {
         for (i, line) in text.lines().enumerate() {
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
-                problems.push(self.problem(line).map_err(|e| e.at(format!("{place}, line {}", i + 1)))?);
+                problems.push(self.problem(line).map_err(|e| e.at_place(format!("{place}, line {}", i + 1)))?);
             }
         }
         Ok(problems)

@@ -54,7 +54,7 @@ impl Measured {
 
 /// Progress of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Step {
+pub enum BatchStep {
     /// Start of a contender.
     Begin(Contender),
     /// Result of a contender.

@@ -174,7 +174,7 @@ pub struct GemmCall {
 }
 
 /// Device that can be opened on this machine.
-pub struct Found {
+pub struct FoundDevice {
     /// Id for `--device`, such as `opencl:0`.
     pub id: String,
     /// Description of the device.

@@ -23,7 +23,7 @@ pub mod worker;
 
 pub use processes::guard::end_with_parent;
 
-pub use executor::{BufferId, Executor, Found, GemmCall, KernelArg, ProgramId, Timing};
+pub use executor::{BufferId, Executor, FoundDevice, GemmCall, KernelArg, ProgramId, Timing};
 pub use launch::LaunchDims;
 pub use processes::guard::forget_handlers;
 pub use registry::{compiler_for, devices, is_live, live_device, open};

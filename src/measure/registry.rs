@@ -3,9 +3,9 @@
 use crate::backends::cuda::nvrtc::Nvrtc;
 use crate::backends::{cuda, fake, hip, opencl};
 use crate::compile::{Cached, Compiler, Store};
-use crate::executor::{Executor, Found};
+use crate::executor::{Executor, FoundDevice};
 use seqtune_devices::host;
-pub use seqtune_devices::live::among as live_among;
+pub use seqtune_devices::live::live_device as live_among;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Api, Device, Kernel};
@@ -25,13 +25,13 @@ pub struct MissingApi {
 /// Devices of a machine.
 pub struct Devices {
     /// The devices.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundDevice>,
     /// APIs without any.
     pub missing: Vec<MissingApi>,
 }
 
 /// Lists the devices of an API.
-fn list(api: Api) -> Result<Vec<Found>> {
+fn list(api: Api) -> Result<Vec<FoundDevice>> {
     match api {
         Api::Cuda => cuda::devices(),
         Api::Hip => hip::devices(),
@@ -47,7 +47,7 @@ pub fn devices() -> Devices {
 /// Lists the devices of one API after another, until a wanted device is found.
 ///
 /// Later APIs stay closed: OpenCL for a CPU and AMD's compiler, each with its own LLVM, conflict in this order in one process.
-fn devices_until(wanted: impl Fn(&Found) -> bool) -> Devices {
+fn devices_until(wanted: impl Fn(&FoundDevice) -> bool) -> Devices {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for api in Api::ALL {
         match list(api) {
@@ -71,12 +71,12 @@ fn devices_until(wanted: impl Fn(&Found) -> bool) -> Devices {
 /// Gives devices with the same bus address the description of the API listed first, which is more detailed.
 ///
 /// Data measured through either API then belong to one device. Each keeps its own driver.
-fn unify(found: &mut [Found]) {
+fn unify(found: &mut [FoundDevice]) {
     for i in 1..found.len() {
         let (before, rest) = found.split_at_mut(i);
         let one = &mut rest[0];
         // parts of one GPU may share an address
-        let other_api = |f: &Found| Api::of_id(&f.id) != Api::of_id(&one.id);
+        let other_api = |f: &FoundDevice| Api::of_id(&f.id) != Api::of_id(&one.id);
         let same = before.iter().find(|f| f.bus.is_some() && f.bus == one.bus && f.same_as.is_none() && other_api(f));
         if let Some(first) = same {
             one.same_as = Some(first.id.clone());
@@ -124,13 +124,13 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
 }
 
 /// Place of a device among those that `live` may be: OpenCL's loader lists platforms in no order that means something, simulators among them.
-fn rank(found: &Found) -> [bool; 2] {
+fn rank(found: &FoundDevice) -> [bool; 2] {
     [found.device.name.contains("Oclgrind"), found.device.limits.is_cpu == Some(1.0)]
 }
 
 /// Finds a device by id.
-fn find(id: &str) -> Result<Found> {
-    let wanted = |f: &Found| id == "live" || f.id == id;
+fn find(id: &str) -> Result<FoundDevice> {
+    let wanted = |f: &FoundDevice| id == "live" || f.id == id;
     let Devices { mut found, missing } = devices_until(wanted);
     let there = (0..found.len()).filter(|at| wanted(&found[*at]));
     if let Some(at) = there.min_by_key(|at| rank(&found[*at])) {
@@ -143,7 +143,7 @@ fn find(id: &str) -> Result<Found> {
             "no device opens here ({reasons}); scripts/setup.sh installs an OpenCL CPU device"
         ))),
         Some(api) if !has(api) => Err(Error::Unavailable(format!("no {} device opens here ({reasons})", api.id()))),
-        _ if Device::described(id).is_ok() => input(format!(
+        _ if Device::find_described(id).is_ok() => input(format!(
             "{id} is described, and not in this machine; compile for it with --compile-only, or measure on one of {}",
             found.iter().map(|f| f.id.as_str()).collect::<Vec<_>>().join(", ")
         )),
@@ -175,7 +175,7 @@ pub fn device_of_programs(name: &str) -> Result<Device> {
     match name {
         "live" => host::describe(),
         _ if is_live(name) => live_device(name),
-        _ => Device::described(name),
+        _ => Device::find_described(name),
     }
 }
 
@@ -239,9 +239,9 @@ mod tests {
     #[test]
     fn live_is_a_gpu_before_a_processor_and_a_simulator_last() {
         let found = |name: &str, is_cpu: f64| {
-            let mut device = Device { name: name.into(), ..Device::described("T4").unwrap() };
+            let mut device = Device { name: name.into(), ..Device::find_described("T4").unwrap() };
             device.limits.is_cpu = Some(is_cpu);
-            Found { id: "opencl:0".into(), device, bus: None, same_as: None }
+            FoundDevice { id: "opencl:0".into(), device, bus: None, same_as: None }
         };
         let mut all = [found("Oclgrind Simulator", 0.0), found("pthread", 1.0), found("Arc", 0.0), found("T4", 0.0)];
         all.sort_by_key(rank);
@@ -251,8 +251,8 @@ mod tests {
     #[test]
     fn a_gpu_seen_through_two_apis_is_one_device() {
         let found = |id: &str, device: &str, driver: &str, bus: Option<&str>| {
-            let device = Device { driver: driver.into(), ..Device::described(device).unwrap() };
-            Found { id: id.into(), device, bus: bus.map(String::from), same_as: None }
+            let device = Device { driver: driver.into(), ..Device::find_described(device).unwrap() };
+            FoundDevice { id: id.into(), device, bus: bus.map(String::from), same_as: None }
         };
         let mut all = [
             found("hip:0", "MI250X", "HIP 6.2", Some("0000:1b:00.0")),

@@ -64,7 +64,7 @@ impl Predictor {
 
     /// With probabilities as the model states them, whatever they are worth on a device: what corrections are learned of.
     #[doc(hidden)]
-    pub fn uncorrected(self) -> Predictor {
+    pub fn without_correction(self) -> Predictor {
         Predictor { device_calibration: None, ..self }
     }
 

@@ -31,8 +31,8 @@ impl Pick {
     }
 
     /// Whether it is the settled choice; otherwise its time is awaited.
-    #[getter]
-    fn settled(&self) -> bool {
+    #[getter(settled)]
+    fn is_settled(&self) -> bool {
         self.inner.is_settled()
     }
 
@@ -93,8 +93,8 @@ impl Choices {
         self.chooser.report(&pick.inner, Measured { time_us, joules }).or_raise(py)
     }
 
-    fn failed(&self, pick: &Pick) {
-        self.chooser.failed(&pick.inner);
+    fn report_failure(&self, pick: &Pick) {
+        self.chooser.book_failure(&pick.inner);
     }
 
     fn set_goal(
@@ -110,8 +110,8 @@ impl Choices {
         self.chooser.set_goal(Goal { objective, time_us, power_w, joules }).or_raise(py)
     }
 
-    fn settled<'py>(&self, problem: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let config = self.chooser.settled(&problem_of(&self.kernel, problem)?);
+    fn settled_config<'py>(&self, problem: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let config = self.chooser.settled_config(&problem_of(&self.kernel, problem)?);
         config.map(|config| self.names.dict(problem.py(), &values_of(&self.kernel, &config))).transpose()
     }
 

@@ -1,7 +1,7 @@
 //! Configs between Python's dicts and the engine's indices.
 
 use crate::errors::OrRaise;
-use crate::numbers::{outside, shown, text_of};
+use crate::numbers::{outside, show, text_of};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub fn config_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Config> 
     match straight(kernel, pairs)? {
         Some(config) => Ok(config),
         // the same through text: its sentence says what is wrong
-        None => kernel.config(&written(pairs)?).or_raise(py),
+        None => kernel.config(&write_pairs(pairs)?).or_raise(py),
     }
 }
 
@@ -64,10 +64,10 @@ pub fn value_of<'py>(py: Python<'py>, parameter: &Parameter, choice: usize) -> P
     }
 }
 
-fn written(pairs: &Bound<'_, PyDict>) -> PyResult<String> {
+fn write_pairs(pairs: &Bound<'_, PyDict>) -> PyResult<String> {
     let mut parts = Vec::new();
     for (name, value) in pairs {
-        parts.push(format!("{}={}", shown(&name), shown(&value)));
+        parts.push(format!("{}={}", show(&name), show(&value)));
     }
     Ok(parts.join(","))
 }
@@ -102,8 +102,8 @@ pub fn prefix_of(kernel: &Kernel, given: &Bound<'_, PyAny>) -> PyResult<Vec<Choi
     }
     let choice = |(parameter, value): (&Parameter, &Bound<'_, PyAny>)| {
         choice_of(parameter, value).map(|at| at as Choice).ok_or_else(|| {
-            let known = parameter.shown().join(", ");
-            seqtune_predict::Error::Config(format!("{}={} is not one of {known}", parameter.name, shown(value)))
+            let known = parameter.value_texts().join(", ");
+            seqtune_predict::Error::Config(format!("{}={} is not one of {known}", parameter.name, show(value)))
         })
     };
     kernel.parameters.iter().zip(&values).map(choice).collect::<seqtune_predict::Result<Vec<Choice>>>().or_raise(py)

@@ -1,12 +1,12 @@
 //! `seqtune.Device`: hardware as plain data.
 
 use crate::errors::OrRaise;
-use crate::numbers::{Real, Text, shown};
+use crate::numbers::{Real, Text, show};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use seqtune_kernel::LIMIT_NAMES;
 use seqtune_kernel::Limits;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use seqtune_predict::Error;
 
 /// A device: a name and its limits, as constraints and models see them.
@@ -36,7 +36,7 @@ impl Device {
         let name = name.0.as_str();
         let found = match name {
             seqtune_devices::host::ID => seqtune_devices::host::describe(),
-            _ => refuse_live(name).and_then(|()| seqtune_predict::Device::described(name)),
+            _ => refuse_live(name).and_then(|()| seqtune_predict::Device::find_described(name)),
         };
         found.map(Device).or_raise(py)
     }
@@ -47,7 +47,7 @@ impl Device {
     #[staticmethod]
     #[pyo3(signature = (name, **limits))]
     fn from_limits(py: Python<'_>, name: Text, limits: Option<&Bound<'_, PyDict>>) -> PyResult<Device> {
-        let shown_name = quoted(&name.0);
+        let shown_name = quote(&name.0);
         let mut given = serde_json::Map::new();
         for (limit, value) in limits.into_iter().flatten() {
             // JSON has no infinity: it would be read as a limit that is not known
@@ -55,11 +55,11 @@ impl Device {
             if !number.is_finite() {
                 let sentence = format!(
                     "device `{shown_name}`: {} is {number}, which is no limit; leave out what is not known",
-                    shown(&limit)
+                    show(&limit)
                 );
                 return Err(Error::Input(sentence)).or_raise(py);
             }
-            given.insert(shown(&limit), number.into());
+            given.insert(show(&limit), number.into());
         }
         let known = LIMIT_NAMES.join(", ");
         if let Some(unknown) = given.keys().find(|limit| !LIMIT_NAMES.contains(&limit.as_str())) {
@@ -78,7 +78,7 @@ impl Device {
     /// Names of the described devices.
     #[staticmethod]
     fn list(py: Python<'_>) -> PyResult<Vec<String>> {
-        Ok(seqtune_predict::Device::shipped().or_raise(py)?.into_iter().map(|d| d.name).collect())
+        Ok(seqtune_predict::Device::all_shipped().or_raise(py)?.into_iter().map(|d| d.name).collect())
     }
 
     /// A device as `to_json` writes it.

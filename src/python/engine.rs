@@ -59,7 +59,7 @@ impl Engine {
     }
 
     /// What was shown of the model on the device for an objective, as JSON; `None` where that was not recorded.
-    fn shown(&self, py: Python<'_>, objective: Text) -> PyResult<Option<String>> {
+    fn shown_json(&self, py: Python<'_>, objective: Text) -> PyResult<Option<String>> {
         let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
         let shown = self.predictor.held_out_result(&self.device, objective);
         Ok(shown.and_then(|shown| serde_json::to_string(shown).ok()))

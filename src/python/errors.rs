@@ -23,7 +23,7 @@ fn class_of(error: &Error) -> &'static str {
 }
 
 /// An error of the engine as a Python exception.
-pub fn raised(py: Python<'_>, error: &Error) -> PyErr {
+pub fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let class = py.import("seqtune.errors").and_then(|module| module.getattr(class_of(error)));
     match class.and_then(|class| class.call1((printable(&error.to_string()),))) {
         Ok(exception) => PyErr::from_value(exception),
@@ -42,6 +42,6 @@ pub trait OrRaise<T> {
 
 impl<T> OrRaise<T> for seqtune_predict::Result<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|error| raised(py, &error))
+        self.map_err(|error| to_exception(py, &error))
     }
 }

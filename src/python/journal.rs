@@ -32,7 +32,7 @@ struct Open {
 const DETAIL: usize = 2_000;
 
 /// Samples as a sentence names them, the first of many.
-fn listed(seconds: &[Real]) -> String {
+fn list_samples(seconds: &[Real]) -> String {
     let first: Vec<String> = seconds.iter().take(5).map(|s| s.0.to_string()).collect();
     format!("[{}{}]", first.join(", "), if seconds.len() > 5 { ", …" } else { "" })
 }
@@ -46,7 +46,7 @@ impl Journal {
     }
 
     /// A problem and a config as records write them.
-    fn named(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    fn write_names(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
         let kernel = &self.kernel.0;
         let problem = problem_of(kernel, problem)?;
         Ok((kernel.show_problem(&problem), kernel.show_config(&config_of(kernel, config)?)))
@@ -79,30 +79,32 @@ impl Journal {
 
     /// Whether a problem has a record of a config.
     fn has(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let named = self.named(problem, config)?;
+        let named = self.write_names(problem, config)?;
         Ok(self.open().as_ref().is_some_and(|open| open.tried.contains(&named)))
     }
 
     /// Appends the times of a valid config, in seconds.
-    fn measured(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, seconds: Vec<Real>) -> PyResult<()> {
+    fn append_times(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, seconds: Vec<Real>) -> PyResult<()> {
         let py = problem.py();
-        let named = self.named(problem, config)?;
+        let named = self.write_names(problem, config)?;
         let samples_us: Vec<f32> = seconds.iter().map(|s| (1e6 * s.0) as f32).collect();
         // what is beyond a number of 32 bits is none
         let fits = samples_us.iter().all(|us| us.is_finite());
         let outcome = Outcome::Measured(Measurement { samples_us, energy: None });
         match outcome.fault() {
             None if fits && !seconds.is_empty() => self.append(named, outcome).or_raise(py),
-            _ => {
-                Err(Error::Input(format!("measure returned {} for {}: seconds are above 0", listed(&seconds), named.1)))
-                    .or_raise(py)
-            }
+            _ => Err(Error::Input(format!(
+                "measure returned {} for {}: seconds are above 0",
+                list_samples(&seconds),
+                named.1
+            )))
+            .or_raise(py),
         }
     }
 
     /// Appends a failure: `compile`, `runtime`, `timeout` or `correctness`, with a message.
     fn invalid(&self, problem: &Bound<'_, PyAny>, config: &Bound<'_, PyAny>, why: (Text, Text)) -> PyResult<()> {
-        let named = self.named(problem, config)?;
+        let named = self.write_names(problem, config)?;
         let kind = match why.0.0.as_str() {
             "compile" => InvalidityKind::Compile,
             "timeout" => InvalidityKind::Timeout,

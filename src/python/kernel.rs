@@ -48,7 +48,7 @@ impl Kernel {
     /// Names of the kernels that ship with the package.
     #[staticmethod]
     fn list() -> Vec<String> {
-        seqtune_predict::Kernel::shipped()
+        seqtune_predict::Kernel::all_shipped()
     }
 
     /// Its name.

@@ -5,7 +5,7 @@ use crate::errors::OrRaise;
 use crate::numbers::{Place, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use seqtune_kernel::files::read;
 use seqtune_kernel::limits;
 use seqtune_predict::{Error, Quality, Result, device_for};
@@ -40,7 +40,7 @@ impl Model {
 /// Which form of a model is asked for.
 fn quality_of(name: &str) -> Result<Quality> {
     let named = [Quality::Auto, Quality::Best, Quality::Fast].into_iter().find(|quality| quality.to_string() == name);
-    named.ok_or_else(|| Error::Input(format!("quality `{}` is none of auto, best, fast", quoted(name))))
+    named.ok_or_else(|| Error::Input(format!("quality `{}` is none of auto, best, fast", quote(name))))
 }
 
 #[pymethods]
@@ -55,7 +55,7 @@ impl Model {
                 quality_of(&quality.0)?,
             )?;
             let bytes = read(&file, limits::MODEL)?;
-            Model::from_owned_bytes(Cow::Owned(bytes)).map_err(|e| e.at(file.display()))
+            Model::from_owned_bytes(Cow::Owned(bytes)).map_err(|e| e.at_place(file.display()))
         };
         py.detach(load).or_raise(py)
     }
@@ -69,13 +69,13 @@ impl Model {
     /// The model that ships with the package under this name.
     #[staticmethod]
     #[pyo3(signature = (name, quality = Text("auto".into())), text_signature = "(name, quality='auto')")]
-    fn shipped(py: Python<'_>, name: Text, quality: Text) -> PyResult<Model> {
+    fn load_shipped(py: Python<'_>, name: Text, quality: Text) -> PyResult<Model> {
         let form = match quality_of(&quality.0).or_raise(py)? {
             Quality::Best => GEMM_CPU[0],
             // found level with the whole: tests hold it
             Quality::Auto | Quality::Fast => GEMM_CPU[1],
         };
-        let name = quoted(&name.0);
+        let name = quote(&name.0);
         match name.as_str() {
             "gemm-cpu" => py.detach(|| Model::from_owned_bytes(Cow::Borrowed(form))).or_raise(py),
             _ => Err(Error::File(format!("no model `{name}` ships with the package: name gemm-cpu, or open a folder")))
@@ -107,7 +107,7 @@ impl Model {
         let name = name.map(|name| name.0);
         let find = || {
             refuse_live(name.as_deref().unwrap_or_default())?;
-            device_for(&self.inner.meta.devices, name.as_deref(), seqtune_devices::live::among).map(Device)
+            device_for(&self.inner.meta.devices, name.as_deref(), seqtune_devices::live::live_device).map(Device)
         };
         py.detach(find).or_raise(py)
     }

@@ -1,11 +1,11 @@
 //! Numbers, texts and paths from Python, of any size and of any class: what a machine's number does not hold is wrong input and no
 //! `OverflowError`, and so is a value whose own methods raise.
 
-use crate::errors::raised;
+use crate::errors::to_exception;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use seqtune_predict::Error;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use std::path::PathBuf;
 const UNSAID: &str = "a value without a text";
 
 /// A value as a sentence names it: its text, in one line and no longer than a sentence takes.
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn show(value: &Bound<'_, PyAny>) -> String {
     let text = value.str().and_then(|text| Ok(text.to_str()?.to_string()));
-    quoted(&text.unwrap_or_else(|_| UNSAID.into()))
+    quote(&text.unwrap_or_else(|_| UNSAID.into()))
 }
 
 /// An exception that reading a value raised: that of a wrong type as it is, and one of the value's own as wrong input.
@@ -24,7 +24,7 @@ pub fn outside(py: Python<'_>, error: PyErr) -> PyErr {
     let own = py.import("seqtune.errors").and_then(|errors| errors.getattr("Error"));
     match error.is_instance_of::<PyTypeError>(py) || own.is_ok_and(|own| error.is_instance(py, &own)) {
         true => error,
-        false => raised(py, &Error::Input(format!("a value cannot be read: it raises {error}"))),
+        false => to_exception(py, &Error::Input(format!("a value cannot be read: it raises {error}"))),
     }
 }
 
@@ -38,7 +38,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Place {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Place> {
         let path = given.extract::<PathBuf>().map_err(|e| outside(given.py(), e))?;
         match path.display().to_string().contains(char::is_control) {
-            true => Err(raised(given.py(), &Error::Input(format!("a path has control characters: {}", shown(&given))))),
+            true => {
+                Err(to_exception(given.py(), &Error::Input(format!("a path has control characters: {}", show(&given)))))
+            }
             false => Ok(Place(path)),
         }
     }
@@ -96,8 +98,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Seed {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Seed> {
         given.extract::<u64>().map(Seed).map_err(|e| match e.is_instance_of::<PyOverflowError>(given.py()) {
             true => {
-                let sentence = format!("seed={} is not a whole number from 0 to 2^64 - 1", shown(&given));
-                raised(given.py(), &Error::Input(sentence))
+                let sentence = format!("seed={} is not a whole number from 0 to 2^64 - 1", show(&given));
+                to_exception(given.py(), &Error::Input(sentence))
             }
             false => outside(given.py(), e),
         })
@@ -141,6 +143,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
 /// `InputError` where it is none in UTF-8.
 pub fn text_of(given: &Bound<'_, PyString>) -> PyResult<String> {
     given.to_str().map(String::from).map_err(|_| {
-        raised(given.py(), &Error::Input("a text has halves of characters (surrogates), and is none in UTF-8".into()))
+        to_exception(
+            given.py(),
+            &Error::Input("a text has halves of characters (surrogates), and is none in UTF-8".into()),
+        )
     })
 }

@@ -97,7 +97,7 @@ type Numbers = (f64, bool, Option<f64>, Option<f64>, f64);
 type Told = (String, bool, String);
 
 impl Prediction {
-    fn told(&self) -> Told {
+    fn tell(&self) -> Told {
         (self.on.device.clone(), self.on.is_learned, self.time_basis.into())
     }
 
@@ -162,7 +162,7 @@ impl Prediction {
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         let Ok(other) = other.cast::<Prediction>() else { return false };
         let other = other.get();
-        self.text() == other.text() && self.numbers() == other.numbers() && self.told() == other.told()
+        self.text() == other.text() && self.numbers() == other.numbers() && self.tell() == other.tell()
     }
 
     fn __hash__(&self) -> u64 {
@@ -177,6 +177,6 @@ impl Prediction {
         slf: &Bound<'py, Prediction>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyDict>, Numbers, Told))> {
         let prediction = slf.get();
-        Ok((slf.get_type().into_any(), (prediction.config(slf.py())?, prediction.numbers(), prediction.told())))
+        Ok((slf.get_type().into_any(), (prediction.config(slf.py())?, prediction.numbers(), prediction.tell())))
     }
 }

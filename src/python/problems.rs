@@ -1,7 +1,7 @@
 //! Problems from Python: texts, dicts, and columns of equal length.
 
-use crate::errors::{OrRaise, raised};
-use crate::numbers::{shown, text_of};
+use crate::errors::{OrRaise, to_exception};
+use crate::numbers::{show, text_of};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyString};
@@ -65,7 +65,7 @@ pub fn problems_of_columns(kernel: &Kernel, columns: &Bound<'_, PyDict>) -> PyRe
             object.insert(name.clone(), value_of(&list.get_item(at)?)?);
         }
         let text = Value::Object(object).to_string();
-        kernel.problem(&text).map_err(|e| raised(py, &e.at(format!("row {at}"))))
+        kernel.problem(&text).map_err(|e| to_exception(py, &e.at_place(format!("row {at}"))))
     };
     (0..rows).map(row).collect()
 }
@@ -91,7 +91,7 @@ fn value_of(value: &Bound<'_, PyAny>) -> PyResult<Value> {
         Ok(x) if x.fract() == 0.0 && x.abs() < WHOLE => Ok(Value::from(x as i64)),
         Ok(x) if x.is_finite() => Ok(Value::from(x)),
         // a sentence that names the field follows when the problem is read
-        _ => Ok(Value::from(shown(value))),
+        _ => Ok(Value::from(show(value))),
     }
 }
 

@@ -33,7 +33,7 @@ impl Space {
         self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn made(kernel: Kernel, problem: seqtune_predict::Problem, device: Device) -> Space {
+    fn make_space(kernel: Kernel, problem: seqtune_predict::Problem, device: Device) -> Space {
         let space = Mutex::new(ConfigSpace::new(&kernel.0, &problem, &device.0));
         Space { kernel, problem, device, space }
     }
@@ -61,7 +61,7 @@ impl Space {
     fn new(kernel: &Bound<'_, PyAny>, problem: &Bound<'_, PyAny>, device: &Bound<'_, PyAny>) -> PyResult<Space> {
         let kernel = kernel_of(kernel)?;
         let problem = problem_of(&kernel.0, problem)?;
-        Ok(Space::made(kernel, problem, device_of(device)?))
+        Ok(Space::make_space(kernel, problem, device_of(device)?))
     }
 
     /// The kernel.

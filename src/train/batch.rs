@@ -1,6 +1,6 @@
 //! Sequences of several problems of one kernel as tensors.
 
-use crate::network::decoder::Part;
+use crate::network::decoder::DecoderPart;
 use crate::network::decoder::choices::Choices;
 use crate::network::tensors::numbers;
 use crate::network::transformer::{Decoded, Finished, Scores, Steps, Transformer};
@@ -149,12 +149,12 @@ impl<'a> Arrays<'a> {
 }
 
 /// Problems that are decoded together, each with `sources` rows of the memory.
-fn parts(trees: &[PrefixTree], sources: usize) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    let mut nodes = Part::NODES;
+fn parts(trees: &[PrefixTree], sources: usize) -> Vec<DecoderPart> {
+    let mut parts: Vec<DecoderPart> = Vec::new();
+    let mut nodes = DecoderPart::NODES;
     for tree in trees {
-        if nodes + tree.nodes.len() > Part::NODES {
-            parts.push(Part::default());
+        if nodes + tree.nodes.len() > DecoderPart::NODES {
+            parts.push(DecoderPart::default());
             nodes = 0;
         }
         let Some(part) = parts.last_mut() else { continue };
@@ -169,7 +169,7 @@ fn parts(trees: &[PrefixTree], sources: usize) -> Vec<Part> {
     parts
 }
 
-fn shaped<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
+fn shape_tensor<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
     let shape: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
     Tensor::from_slice(values).reshape(shape)
 }
@@ -194,20 +194,20 @@ impl Batch {
         Batch {
             kernel: featurizer.kernel_index,
             sizes,
-            source: shaped(&source, &[b, source.len() / b]),
+            source: shape_tensor(&source, &[b, source.len() / b]),
             steps: Steps {
-                tokens: shaped(&arrays.tokens, &[m]),
-                positions: shaped(&arrays.positions, &[m]),
-                features: shaped(&arrays.features, &[m, width]),
+                tokens: shape_tensor(&arrays.tokens, &[m]),
+                positions: shape_tensor(&arrays.positions, &[m]),
+                features: shape_tensor(&arrays.features, &[m, width]),
                 // the kernel is a source token too
                 parts: parts(&trees, featurizer.vocab.source.len() + 1),
                 choices: arrays.choices,
                 vocabulary: vocabulary(featurizer),
             },
-            chosen: shaped(&arrays.chosen, &[n, t]),
-            asked: shaped(&arrays.asked, &[n, t]),
+            chosen: shape_tensor(&arrays.chosen, &[n, t]),
+            asked: shape_tensor(&arrays.asked, &[n, t]),
             last: (!reranked).then(|| Tensor::from_slice(&arrays.last)),
-            finished: finished(featurizer, sequences),
+            finished: finished_configs(featurizer, sequences),
         }
     }
 
@@ -225,12 +225,12 @@ impl Batch {
     }
 
     /// What a re-ranker's heads are linear in, of each finished sequence: (N, D); `None` without one.
-    pub fn judged(&self, net: &Transformer) -> Option<Tensor> {
-        net.judged(&self.source, &self.finished, self.kernel)
+    pub fn judge(&self, net: &Transformer) -> Option<Tensor> {
+        net.judge(&self.source, &self.finished, self.kernel)
     }
 
     /// What `of_choices` says of the chosen one at each step, 0 in the padding: (N, T).
-    pub fn chosen(&self, of_choices: &Tensor) -> Tensor {
+    pub fn take_chosen(&self, of_choices: &Tensor) -> Tensor {
         if of_choices.numel() == 0 {
             // every value is decided by the constraints: nothing is chosen, and the loss is 0 by way of the network
             return &self.asked * of_choices.sum(None);
@@ -260,7 +260,7 @@ impl Batch {
             let likeliest = open.clone().max_by(|a, b| log[*a].total_cmp(&log[*b]));
             likeliest.into_iter().for_each(|choice| best[choice] = 1.0);
         }
-        let right = self.chosen(&Tensor::from_slice(&best)).sum_dim_intlist(1, false, Kind::Float);
+        let right = self.take_chosen(&Tensor::from_slice(&best)).sum_dim_intlist(1, false, Kind::Float);
         let asked = self.asked.sum_dim_intlist(1, false, Kind::Float);
         Ok(right.eq_tensor(&asked).sum(Kind::Float).double_value(&[]))
     }
@@ -276,12 +276,15 @@ fn vocabulary(featurizer: &Featurizer) -> Tensor {
 }
 
 /// The sequences' whole configs.
-fn finished(featurizer: &Featurizer, sequences: &[&Sequence]) -> Finished {
+fn finished_configs(featurizer: &Featurizer, sequences: &[&Sequence]) -> Finished {
     let (mut features, mut tokens) = (Vec::new(), Vec::new());
     for sequence in sequences {
         features.extend_from_slice(&sequence.finished);
         tokens.extend(sequence.config.0.iter().enumerate().map(|(at, c)| featurizer.token(at, *c) as i64));
     }
     let n = sequences.len();
-    Finished { instance: shaped(&features, &[n, features.len() / n]), tokens: shaped(&tokens, &[n, tokens.len() / n]) }
+    Finished {
+        instance: shape_tensor(&features, &[n, features.len() / n]),
+        tokens: shape_tensor(&tokens, &[n, tokens.len() / n]),
+    }
 }

@@ -52,7 +52,7 @@ pub fn fit(known: &[ScoredProblem], tau: Option<f64>) -> Option<Calibration> {
     let comparable: Vec<&ScoredProblem> = known.iter().filter(|k| k.costs.len() > 1).collect();
     match tau {
         Some(_) if by_profiles(&comparable) => fit_weighed(known, PROFILES),
-        Some(tau) => fit_weighed(known, pooled(&comparable, tau)),
+        Some(tau) => fit_weighed(known, pool_weights(&comparable, tau)),
         None => by_heart(&comparable),
     }
 }
@@ -101,7 +101,7 @@ pub fn fit_weighed(known: &[ScoredProblem], weights: PoolWeights) -> Option<Cali
 }
 
 /// How much each part of the model counts towards the soft targets.
-fn pooled(known: &[&ScoredProblem], tau: f64) -> PoolWeights {
+fn pool_weights(known: &[&ScoredProblem], tau: f64) -> PoolWeights {
     let target = |k: &&'_ ScoredProblem| {
         let least = k.costs.iter().copied().fold(f64::INFINITY, f64::min);
         let relative: Vec<f64> = k.costs.iter().map(|cost| cost / least).collect();
@@ -158,7 +158,7 @@ mod tests {
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
     fn drawn(temperature: f64, count: usize) -> Vec<ScoredProblem> {
-        let mut rng = draws::drawn(3);
+        let mut rng = draws::test_generator(3);
         let problem = |_| {
             let scores: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
             let mut left: f64 = rng.random();

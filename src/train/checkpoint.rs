@@ -52,7 +52,7 @@ impl Checkpoint {
             return Ok(None);
         }
         let bytes = read(&self.path, limits::MODEL)?;
-        self.parse(&bytes).map(Some).map_err(|e| e.at(self.path.display()))
+        self.parse(&bytes).map(Some).map_err(|e| e.at_place(self.path.display()))
     }
 
     fn parse<S: DeserializeOwned>(&self, bytes: &[u8]) -> Result<Resumed<S>> {

@@ -6,7 +6,7 @@
 use crate::batch::Batch;
 use crate::examples::{Example, KernelData};
 use crate::member::TrainedMember;
-use crate::network::tensors::{Weights, failed};
+use crate::network::tensors::{Weights, libtorch_error};
 use crate::network::transformer::Transformer;
 use crate::score::{Score, score};
 use seqtune_fit::gbdt::cost_weight;
@@ -71,7 +71,7 @@ fn add(sums: &mut [Sums; 2], net: &Transformer, kernel_data: &KernelData, exampl
     }
     let sequences: Vec<&Sequence> = example.sequences.iter().collect();
     let batch = Batch::new(&kernel_data.featurizer, &[&example.quantities], sequences.len(), &sequences);
-    let Some(features) = batch.judged(net) else { return };
+    let Some(features) = batch.judge(net) else { return };
     let features = features.to_kind(Kind::Double);
     let features = Tensor::cat(&[&features, &features.narrow(1, 0, 1).ones_like()], 1); // (N, D + 1)
     for (which, sums) in sums.iter_mut().enumerate() {
@@ -112,7 +112,7 @@ impl Sums {
     /// What the head moves by: (D + 1).
     fn solve(&self) -> Result<Tensor> {
         let held = Tensor::eye(self.squares.size()[0], (Kind::Double, Device::Cpu)) * HELD;
-        let solved = Tensor::f_linalg_solve(&(&self.squares + held), &self.products, true).map_err(failed)?;
+        let solved = Tensor::f_linalg_solve(&(&self.squares + held), &self.products, true).map_err(libtorch_error)?;
         Ok(solved.squeeze_dim(1))
     }
 }

@@ -10,12 +10,12 @@ use seqtune_eval::baselines::{Average, Neighbours};
 use seqtune_eval::light_gbm_rankers::{Rankers, by_score};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::method::Method;
-use seqtune_eval::regrets::{Judged, LeftOut, Report, TOPS, losing, rows};
+use seqtune_eval::regrets::{FoldsReport, JudgedProblem, LeftOut, TOPS, losing, rows};
 use seqtune_eval::reliability::CalibrationError;
 use seqtune_eval::reliability::{Reliability, Sureness};
 use seqtune_eval::replay::nothing_to_judge;
 use seqtune_kernel::Objective;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel};
 use seqtune_predict::confidence::{ScoredConfigs, TopPrediction};
@@ -34,7 +34,7 @@ pub enum HeldOut {
 }
 
 /// What is asked for.
-pub struct Options<'a> {
+pub struct CrossValidationOptions<'a> {
     /// What is held out in turn.
     pub held_out: HeldOut,
     /// Quantity that configs are compared by.
@@ -44,7 +44,7 @@ pub struct Options<'a> {
     /// Settings of every fold's model; their split is replaced.
     pub settings: &'a Settings,
     /// How each fold's model is distilled, where it is.
-    pub distil: Option<&'a distil::Options>,
+    pub distil: Option<&'a distil::DistilOptions>,
     /// Where the models of the folds are kept; one that is there and was made of the same is used again.
     pub models: &'a Path,
 }
@@ -63,7 +63,12 @@ struct Fold {
 ///
 /// # Errors
 /// `Error::Input` where a fold has nothing to learn from or to judge by, else the error of training.
-pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report> {
+pub fn cross_validate(
+    kernel: &Kernel,
+    table: &Table,
+    ask: &CrossValidationOptions,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<FoldsReport> {
     let folds = folds(kernel, table, ask)?;
     enough(kernel, &folds, ask)?;
     let cross = |fold: &Fold, threads: usize| {
@@ -76,14 +81,14 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         let model = train(&corpus, &settings, &folder, Existing::Replace, &mut |_| {})?;
         let small = ask.distil.map(|options| {
             tell("distilling");
-            distil::kept(&model, &corpus, options, &folder)
+            distil::distil_or_keep(&model, &corpus, options, &folder)
         });
         tell("judging");
         judge(kernel, fold, &model, small.transpose()?.as_ref(), ask)
     };
     let judged = on_cores(&folds, cross)?;
-    let all: Vec<&Judged> = judged.iter().flatten().collect();
-    let left_out = |(device, judged): (&Device, &Vec<Judged>)| LeftOut {
+    let all: Vec<&JudgedProblem> = judged.iter().flatten().collect();
+    let left_out = |(device, judged): (&Device, &Vec<JudgedProblem>)| LeftOut {
         device: device.name.clone(),
         problems: judged.len(),
         rows: rows(&judged.iter().collect::<Vec<_>>()),
@@ -93,14 +98,14 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
         HeldOut::Devices => table.devices.iter().zip(&judged).map(left_out).collect(),
         HeldOut::Shapes(_) => Vec::new(),
     };
-    let measured = table.tried.iter().map(|t| t.costs(ask.objective).len()).filter(|n| *n >= 2);
-    Ok(Report {
+    let measured = table.problems.iter().map(|t| t.costs(ask.objective).len()).filter(|n| *n >= 2);
+    Ok(FoldsReport {
         kernel: kernel.name.clone(),
         objective: ask.objective,
         devices: table.devices.iter().map(|d| d.name.clone()).collect(),
         data: table.hashes.clone(),
         folds: match ask.held_out {
-            HeldOut::Shapes(_) => format!("{} grouped by shape", counted(folds.len(), "fold")),
+            HeldOut::Shapes(_) => format!("{} grouped by shape", count_noun(folds.len(), "fold")),
             HeldOut::Devices => "each device left out in turn".into(),
         },
         problems: all.len(),
@@ -113,13 +118,13 @@ pub fn cross_validate(kernel: &Kernel, table: &Table, ask: &Options, tell: &(dyn
 }
 
 /// How true the probabilities of first choices are; `None` of none.
-fn trueness(judged: &[Judged]) -> Option<CalibrationError> {
+fn trueness(judged: &[JudgedProblem]) -> Option<CalibrationError> {
     let firsts: Vec<TopPrediction> = judged.iter().filter_map(|j| Some(j.said?.first)).collect();
     (!firsts.is_empty()).then(|| CalibrationError::from_predictions(&firsts))
 }
 
 /// The folds: a share of the shapes, or a device, is asked; a tenth of the shapes of all that is left chooses weights.
-fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
+fn folds(kernel: &Kernel, table: &Table, ask: &CrossValidationOptions) -> Result<Vec<Fold>> {
     let whole = Split { test: 0.0, validation: 0.1, from: 0.0, ..ask.settings.split };
     let with_device = |t: &MeasuredProblem| (t.clone(), table.devices[t.device].clone());
     match ask.held_out {
@@ -129,7 +134,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
             let fold = |i: usize| {
                 let split = Split { test: share, from: share * i as f64, ..whole };
                 let tests = table.part(kernel, &split, Part::Test, ask.objective);
-                let tests = tests.iter().map(|i| with_device(&table.tried[*i])).collect();
+                let tests = tests.iter().map(|i| with_device(&table.problems[*i])).collect();
                 // named as before there were others, so that models of then are found again
                 Fold { number: i + 1, name: format!("fold {i}"), learned: table.clone(), split, tests }
             };
@@ -145,7 +150,7 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
         HeldOut::Devices => {
             let fold = |device: usize| {
                 let (tests, learned): (Vec<&MeasuredProblem>, Vec<&MeasuredProblem>) =
-                    table.tried.iter().partition(|t| t.device == device);
+                    table.problems.iter().partition(|t| t.device == device);
                 let tests = tests.into_iter().filter(|t| t.costs(ask.objective).len() >= 2).map(with_device).collect();
                 let name = format!("without {}", table.devices[device].name);
                 Fold { number: device + 1, name, learned: table.with_problems(learned), split: whole, tests }
@@ -157,11 +162,17 @@ fn folds(kernel: &Kernel, table: &Table, ask: &Options) -> Result<Vec<Fold>> {
 
 /// Folds of shapes so few that the split by hash would leave parts of them empty: as many shapes each as can be, and one each where more
 /// folds are asked for than there are shapes.
-fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, count: usize, whole: Split) -> Result<Vec<Fold>> {
-    let problems: Vec<&MeasuredProblem> = table.tried.iter().filter(|t| t.costs(ask.objective).len() >= 2).collect();
+fn few_folds(
+    kernel: &Kernel,
+    table: &Table,
+    ask: &CrossValidationOptions,
+    count: usize,
+    whole: Split,
+) -> Result<Vec<Fold>> {
+    let problems: Vec<&MeasuredProblem> = table.problems.iter().filter(|t| t.costs(ask.objective).len() >= 2).collect();
     let parts = few::parts(kernel, &problems, whole.seed, count);
     let folds = parts.len();
-    let fold = |(at, part): (usize, few::Part)| Fold {
+    let fold = |(at, part): (usize, few::FewPart)| Fold {
         number: at + 1,
         name: format!("fold {at} of {folds}"),
         learned: table.with_problems(part.learned),
@@ -172,14 +183,14 @@ fn few_folds(kernel: &Kernel, table: &Table, ask: &Options, count: usize, whole:
 }
 
 /// Refuses folds that cannot be learned or judged, before hours of training.
-fn enough(kernel: &Kernel, folds: &[Fold], ask: &Options) -> Result<()> {
+fn enough(kernel: &Kernel, folds: &[Fold], ask: &CrossValidationOptions) -> Result<()> {
     if folds.iter().all(|fold| fold.tests.is_empty()) {
         return nothing_to_judge(ask.objective);
     }
     // what would choose weights may be none: few are all learned from
     let learns = |fold: &Fold| {
         fold.learned
-            .tried
+            .problems
             .iter()
             .any(|t| t.costs(ask.objective).len() >= 2 && fold.split.part(&kernel.shape(&t.problem)) != Part::Test)
     };
@@ -203,12 +214,18 @@ struct FoldJudge<'a> {
 /// Places of a problem's measured configs, best first.
 type Ranking = Vec<usize>;
 
-fn judge(kernel: &Kernel, fold: &Fold, model: &Model, small: Option<&Model>, ask: &Options) -> Result<Vec<Judged>> {
+fn judge(
+    kernel: &Kernel,
+    fold: &Fold,
+    model: &Model,
+    small: Option<&Model>,
+    ask: &CrossValidationOptions,
+) -> Result<Vec<JudgedProblem>> {
     let table = &fold.learned;
     let part = |part| table.part(kernel, &fold.split, part, ask.objective);
     let (train, valid) = (part(Part::Train), part(Part::Validation));
     let valid = if valid.is_empty() { train.clone() } else { valid };
-    let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.tried[*i]).collect();
+    let learned: Vec<&MeasuredProblem> = train.iter().map(|i| &table.problems[*i]).collect();
     let judge = FoldJudge {
         kernel,
         objective: ask.objective,
@@ -228,7 +245,7 @@ fn judge(kernel: &Kernel, fold: &Fold, model: &Model, small: Option<&Model>, ask
 
 impl FoldJudge<'_> {
     /// The regrets of every method on a problem.
-    fn problem(&self, tried: &MeasuredProblem, device: &Device) -> Result<Judged> {
+    fn problem(&self, tried: &MeasuredProblem, device: &Device) -> Result<JudgedProblem> {
         let costs = tried.costs(self.objective);
         let configs = tried.configs(self.objective);
         let mut rankings = self.baselines(tried, device, &configs)?;
@@ -242,7 +259,7 @@ impl FoldJudge<'_> {
         if let (Objective::Time, Some(us)) = (self.objective, tried.library_us) {
             regrets.push((Method::VendorLibrary, Some([1.0 - costs[0].cost / us; TOPS.len()])));
         }
-        Ok(Judged { shape: self.kernel.shape(&tried.problem), regrets, said })
+        Ok(JudgedProblem { shape: self.kernel.shape(&tried.problem), regrets, said })
     }
 
     fn baselines(

@@ -59,7 +59,7 @@ pub fn examples(
     tau: Option<f64>,
 ) -> Result<Vec<Example>> {
     let make = |i: &usize| {
-        let tried = &table.tried[*i];
+        let tried = &table.problems[*i];
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
         let mut examples = Vec::new();
         for objective in objectives {
@@ -95,9 +95,9 @@ pub fn examples(
 /// `Error::Config` where a tuned config is illegal.
 pub fn tuned_examples(featurizer: &Featurizer, table: &Table, indices: &[usize]) -> Result<Vec<Example>> {
     let make = |i: &usize| {
-        let tried = &table.tried[*i];
+        let tried = &table.problems[*i];
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
-        let Some(TriedConfig { config, outcome }) = tried.tuned() else {
+        let Some(TriedConfig { config, outcome }) = tried.tuned_config() else {
             return input("a problem has no tuned config");
         };
         Ok(Example {
@@ -135,9 +135,10 @@ impl PseudoLabels<'_> {
     /// # Errors
     /// `Error::Config` where a config is illegal.
     pub fn examples(&self, count: usize, keep: usize, tau: Option<f64>, rng: &mut ChaCha8Rng) -> Result<Vec<Example>> {
-        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.problems[*i]).collect();
         // drawn one after the other, so that the same seed gives the same on any number of cores
-        let drawn: Vec<UnmeasuredProblem> = (0..count).map(|_| between(&self.featurizer.kernel, &tried, rng)).collect();
+        let drawn: Vec<UnmeasuredProblem> =
+            (0..count).map(|_| draw_between(&self.featurizer.kernel, &tried, rng)).collect();
         Ok(on_threads(&drawn, cores(), |drawn| self.example(drawn, keep, tau))?.into_iter().flatten().collect())
     }
 
@@ -176,7 +177,7 @@ pub(crate) struct UnmeasuredProblem {
 
 /// A problem between measured ones: each size log-uniform between those of two random problems, choices of the first, and
 /// now and then rounded to a power of two or a multiple of 16, as people's sizes are.
-pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> UnmeasuredProblem {
+pub(crate) fn draw_between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut ChaCha8Rng) -> UnmeasuredProblem {
     for _ in 0..100 {
         let a = tried[rng.random_range(0..tried.len())];
         let b = tried[rng.random_range(0..tried.len())];
@@ -206,7 +207,7 @@ pub(crate) fn between(kernel: &Kernel, tried: &[&MeasuredProblem], rng: &mut Cha
 /// Problems to go on with: those of datasets that a model did not learn from come several times, so that they count as much as the `known`,
 /// but no more than `MOST_REPEATS` times.
 pub fn oversample_new(table: &Table, train: &[usize], known: &[String]) -> Vec<usize> {
-    let is_known = |i: &usize| known.contains(&table.hashes[table.tried[*i].dataset]);
+    let is_known = |i: &usize| known.contains(&table.hashes[table.problems[*i].dataset]);
     let (old, new): (Vec<usize>, Vec<usize>) = train.iter().partition(|i| is_known(i));
     let times = (old.len() / new.len().max(1)).clamp(1, MOST_REPEATS);
     [old, new.repeat(times)].concat()
@@ -215,7 +216,7 @@ pub fn oversample_new(table: &Table, train: &[usize], known: &[String]) -> Vec<u
 /// Configs that somewhere came within twice the best cost: others need not be asked about.
 pub fn contenders<'t>(table: &'t Table, indices: &[usize], objective: Objective) -> Vec<&'t Config> {
     let mut known = Vec::new();
-    for tried in indices.iter().map(|i| &table.tried[*i]) {
+    for tried in indices.iter().map(|i| &table.problems[*i]) {
         let costs = tried.costs(objective);
         let near = costs.iter().take_while(|own| own.cost <= 2.0 * costs[0].cost);
         known.extend(near.map(|own| own.config));
@@ -233,7 +234,7 @@ mod tests {
     fn what_a_model_did_not_learn_from_counts_as_much_as_what_it_did_up_to_a_limit() {
         let table = |old: usize, new: usize| Table {
             devices: Vec::new(),
-            tried: (0..old + new)
+            problems: (0..old + new)
                 .map(|i| MeasuredProblem {
                     problem: Problem { values: Vec::new() },
                     device: 0,

@@ -36,7 +36,7 @@ pub fn is_few(corpus: &[KernelTable], settings: &Settings, tuned: bool) -> bool 
 }
 
 /// What came of leaving sizes out in turn.
-pub struct Judged {
+pub struct LeftOutResult {
     /// Figures on the sizes that were left out.
     pub figures: LeftOutInTurn,
     /// The same as a model's file tells them, for each device.
@@ -46,7 +46,7 @@ pub struct Judged {
 }
 
 /// One part of the problems.
-pub struct Part<'a> {
+pub struct FewPart<'a> {
     /// Problems of the other shapes.
     pub learned: Vec<&'a MeasuredProblem>,
     /// Of every second of these shapes.
@@ -55,9 +55,9 @@ pub struct Part<'a> {
     pub tests: Vec<&'a MeasuredProblem>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FewPart<'a> {
     /// Problems that are left out and of which enough was measured to judge a choice.
-    fn asked(&self) -> impl Iterator<Item = &'a MeasuredProblem> {
+    fn asked_problems(&self) -> impl Iterator<Item = &'a MeasuredProblem> {
         self.tests.iter().copied().filter(|tried| tried.costs(Objective::Time).len() > 1)
     }
 }
@@ -68,7 +68,7 @@ struct Few<'a> {
     table: &'a Table,
     settings: Settings,
     folder: PathBuf,
-    parts: Vec<Part<'a>>,
+    parts: Vec<FewPart<'a>>,
     done: AtomicUsize,
     tell: &'a (dyn Fn(usize, usize) + Sync),
     all: usize,
@@ -90,10 +90,10 @@ pub fn leave_out(
     settings: &Settings,
     folder: &Path,
     tell: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Option<Judged>> {
+) -> Result<Option<LeftOutResult>> {
     let corpus = [KernelTable::new(kernel.clone(), table.clone())];
     let problems: Vec<&MeasuredProblem> =
-        divide(&corpus, &settings.split, false).iter().flat_map(|p| &p.train).map(|at| &table.tried[*at]).collect();
+        divide(&corpus, &settings.split, false).iter().flat_map(|p| &p.train).map(|at| &table.problems[*at]).collect();
     let shapes = by_place(kernel, &problems, settings.split.seed);
     if shapes.len() <= LEAST {
         return Ok(None);
@@ -127,7 +127,7 @@ fn by_place(kernel: &Kernel, problems: &[&MeasuredProblem], seed: u64) -> Vec<St
 }
 
 /// Problems in parts by shape, as many as are asked for or, where they are fewer, as there are shapes; each of as many shapes as can be.
-pub fn parts<'a>(kernel: &Kernel, problems: &[&'a MeasuredProblem], seed: u64, folds: usize) -> Vec<Part<'a>> {
+pub fn parts<'a>(kernel: &Kernel, problems: &[&'a MeasuredProblem], seed: u64, folds: usize) -> Vec<FewPart<'a>> {
     let shapes = by_place(kernel, problems, seed);
     let folds = folds.min(shapes.len());
     (0..folds).map(|fold| part(kernel, problems, &shapes, fold, folds)).collect()
@@ -139,14 +139,14 @@ fn part<'a>(
     shapes: &[String],
     fold: usize,
     folds: usize,
-) -> Part<'a> {
+) -> FewPart<'a> {
     let at =
         |t: &MeasuredProblem| shapes.iter().position(|shape| *shape == kernel.shape(&t.problem)).unwrap_or_default();
     let (tests, learned): (Vec<_>, Vec<_>) = problems.iter().copied().partition(|t| at(t) % folds == fold);
     // every second of those that are left
     let left: Vec<usize> = (0..shapes.len()).filter(|at| at % folds != fold).collect();
     let is_half = |t: &&MeasuredProblem| left.binary_search(&at(t)).is_ok_and(|place| place % 2 == 0);
-    Part { half: learned.iter().copied().filter(is_half).collect(), learned, tests }
+    FewPart { half: learned.iter().copied().filter(is_half).collect(), learned, tests }
 }
 
 /// What came of training one part in one way.
@@ -163,7 +163,7 @@ fn shares(answered: &[Answered]) -> impl Iterator<Item = f64> {
 }
 
 impl Few<'_> {
-    fn judge(&self, halves: bool, shapes: usize) -> Result<Judged> {
+    fn judge(&self, halves: bool, shapes: usize) -> Result<LeftOutResult> {
         let usual = self.train_all("all", self.settings.epochs, false)?;
         let passes = usual.iter().map(|outcome| outcome.epochs).sum::<usize>() / usual.len();
         let fewer = (passes / FEWER).max(1);
@@ -175,7 +175,7 @@ impl Few<'_> {
         // each part by what is best for the others
         let chosen: Vec<usize> = (0..self.parts.len()).map(|part| best(&ways, Some(part))).collect();
         let of_part = |(part, way): (usize, &usize)| {
-            let answers = self.parts[part].asked().zip(ways[*way][part].answers.clone());
+            let answers = self.parts[part].asked_problems().zip(ways[*way][part].answers.clone());
             answers.map(|(tried, answered)| AnsweredProblem { tried, answered }).collect::<Vec<_>>()
         };
         let asked: Vec<AnsweredProblem> = chosen.iter().enumerate().flat_map(of_part).collect();
@@ -189,7 +189,7 @@ impl Few<'_> {
         };
         let shares = asked.iter().flat_map(|asked| asked.answered.shares[1]).collect();
         let figures = LeftOutInTurn { folds: self.parts.len(), shapes, shares, halved };
-        Ok(Judged { figures, shown: in_turn(self.kernel, self.table, &asked), epochs: epochs(last) })
+        Ok(LeftOutResult { figures, shown: in_turn(self.kernel, self.table, &asked), epochs: epochs(last) })
     }
 
     /// Trains a model without each part, from the other shapes or half of them, and judges it on the part.
@@ -206,9 +206,9 @@ impl Few<'_> {
                 // a training takes minutes, in which the clock goes on
                 (self.tell)(self.done.load(Ordering::Relaxed), self.all);
             })?;
-            let predictor = Predictor::new(self.kernel, &model)?.uncorrected();
+            let predictor = Predictor::new(self.kernel, &model)?.without_correction();
             let answer = |t: &MeasuredProblem| answer(&predictor, &self.table.devices[t.device], Objective::Time, t);
-            let answers = part.asked().map(answer).collect::<Result<Vec<Answered>>>()?;
+            let answers = part.asked_problems().map(answer).collect::<Result<Vec<Answered>>>()?;
             (self.tell)(self.done.fetch_add(1, Ordering::Relaxed) + 1, self.all);
             Ok(Outcome { answers, epochs: model.meta.settings.epochs.unwrap_or_default() })
         };

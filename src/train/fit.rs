@@ -15,8 +15,8 @@ use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{KernelTable, MeasuredProblem, today};
 use seqtune_eval::likeness;
-use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_eval::stated::{answers_of, trust_in_seen};
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
@@ -82,9 +82,9 @@ fn fit(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
-    let completed = power::completed(corpus, settings);
+    let completed = power::complete_joules(corpus, settings);
     let plan = Plan::new(from, &completed, settings)?;
-    if let Some(model) = finished(folder, &plan, existing)? {
+    if let Some(model) = finished_model(folder, &plan, existing)? {
         return Ok(model);
     }
     let prepared = prepare(&plan, progress)?;
@@ -110,7 +110,7 @@ fn fit(
     model.meta.device_calibration = trust(&model, &plan)?;
     model.meta.error_models = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
-        model.meta.device_calibration.measured = measured(parent, &plan)?;
+        model.meta.device_calibration.measured = measured_devices(parent, &plan)?;
         // what was learned of other devices' times is still there
         let own = model.meta.device_calibration.timed.take().unwrap_or_default();
         model.meta.device_calibration.timed = parent.meta.device_calibration.timed.as_ref().map(|timed| timed | &own);
@@ -123,7 +123,7 @@ fn fit(
 }
 
 /// The model in the folder, where it is what training would make and is to be kept.
-fn finished(folder: &Path, plan: &Plan, existing: Existing) -> Result<Option<Model>> {
+fn finished_model(folder: &Path, plan: &Plan, existing: Existing) -> Result<Option<Model>> {
     if !Model::file(folder).is_file() {
         return Ok(None);
     }
@@ -238,7 +238,7 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
         for objective in &model.meta.objectives {
             let cores = tch::get_num_threads().max(1) as usize;
             known.extend(on_threads(&problems.validation, cores, |i| {
-                let tried = &table.tried[*i];
+                let tried = &table.problems[*i];
                 let device = &table.devices[tried.device];
                 Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.problem)
             })?);
@@ -257,7 +257,7 @@ fn likeness(model: &Model, plan: &Plan) -> Result<Vec<ErrorModel>> {
     let cores = tch::get_num_threads().max(1) as usize;
     for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
         let predictor = Predictor::new(kernel, model)?;
-        let of = |part: &[usize]| part.iter().map(|i| &table.tried[*i]).collect::<Vec<&MeasuredProblem>>();
+        let of = |part: &[usize]| part.iter().map(|i| &table.problems[*i]).collect::<Vec<&MeasuredProblem>>();
         let parts = [&of(&problems.train)[..], &of(&problems.validation)];
         all.extend(likeness::learn(&predictor, table, parts, cores)?);
     }
@@ -269,18 +269,18 @@ const FEW: usize = 200;
 
 /// What likelihoods are worth on devices of which a few problems are learned: what those of the model that is gone on from were worth there,
 /// which had not learned these problems.
-fn measured(parent: &Model, plan: &Plan) -> Result<Vec<MeasuredDevice>> {
+fn measured_devices(parent: &Model, plan: &Plan) -> Result<Vec<MeasuredDevice>> {
     let (mut trust, cores) = (parent.meta.device_calibration.clone(), tch::get_num_threads().max(1) as usize);
     for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
-        let predictor = Predictor::new(kernel, parent)?.uncorrected();
+        let predictor = Predictor::new(kernel, parent)?.without_correction();
         for (at, device) in table.devices.iter().enumerate() {
             let all = problems.train.iter().chain(&problems.validation);
             // of very small data the same problems are in both parts
-            let indices: BTreeSet<usize> = all.copied().filter(|i| table.tried[*i].device == at).collect();
+            let indices: BTreeSet<usize> = all.copied().filter(|i| table.problems[*i].device == at).collect();
             let indices: Vec<usize> = indices.into_iter().collect();
             trust.measured.retain(|m| m.device != device.name || indices.is_empty());
             if !device.is_among(&parent.meta.devices) && (1..=FEW).contains(&indices.len()) {
-                let said = said(&predictor, table, &indices, Objective::Time, cores)?;
+                let said = answers_of(&predictor, table, &indices, Objective::Time, cores)?;
                 let places: Vec<BestRank> = said.iter().map(|s| s.place).collect();
                 trust.measure(device, &parent.meta.devices, &places);
             }
@@ -297,9 +297,9 @@ fn trust(model: &Model, plan: &Plan) -> Result<DeviceCalibration> {
     }
     let (mut all, mut timed) = (Vec::new(), BTreeSet::new());
     for (KernelTable { kernel, table }, problems) in plan.corpus.iter().zip(&plan.problems) {
-        timed.extend(table.timed());
+        timed.extend(table.timed_devices());
         let (predictor, cores) = (Predictor::new(kernel, model)?, tch::get_num_threads().max(1) as usize);
-        all.extend(said(&predictor, table, &problems.validation, Objective::Time, cores)?);
+        all.extend(answers_of(&predictor, table, &problems.validation, Objective::Time, cores)?);
     }
     Ok(DeviceCalibration { seen: trust_in_seen(&all), timed: Some(timed), ..DeviceCalibration::default() })
 }
@@ -318,7 +318,7 @@ mod tests {
                         split: Split { seed: 1, test: 0.2, validation: 0.1, from: 0.0 }, seed: 1, command: \"\", checkpoint: 0 } \
                         Some(\"0123456789abcdef\") [\"a\", \"b\"]";
         assert_eq!(checkpoint_key(&settings, Some("0123456789abcdef".into()), &["a".into(), "b".into()]), expected);
-        let tuned = checkpoint_key(&Settings::tuned(), None, &[]);
+        let tuned = checkpoint_key(&Settings::for_tuned(), None, &[]);
         assert!(tuned.contains("target: Best, tau: None, epochs: Some(12), batch: Some(128)"), "{tuned}");
         assert!(tuned.ends_with(" None []"), "{tuned}");
     }

@@ -1,7 +1,7 @@
 //! Which kernels share a model: none by default, because each is learned better alone (docs/log).
 
 use seqtune_data::KernelTable;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use std::path::{Path, PathBuf};
 
 /// Kernels that share a model, and the model's folder.
@@ -15,14 +15,14 @@ pub struct ModelGroup {
 impl ModelGroup {
     /// Problems of all kernels.
     pub fn problems(&self) -> usize {
-        self.corpus.iter().map(|data| data.table.tried.len()).sum()
+        self.corpus.iter().map(|data| data.table.problems.len()).sum()
     }
 
     /// Name for people.
     pub fn name(&self) -> String {
         match &self.corpus[..] {
             [KernelTable { kernel, .. }] => kernel.name.clone(),
-            several => counted(several.len(), "kernel"),
+            several => count_noun(several.len(), "kernel"),
         }
     }
 }

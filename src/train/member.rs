@@ -47,7 +47,7 @@ pub struct Epoch {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct MemberState {
     epoch: usize,
     best: Score,
 }
@@ -97,7 +97,7 @@ impl<'a> MemberTrainer<'a> {
             checkpoint,
             saved: std::time::Instant::now(),
         };
-        if let Some(Resumed { weights, kept, optimizer, state }) = checkpoint.resume::<State>()? {
+        if let Some(Resumed { weights, kept, optimizer, state }) = checkpoint.resume::<MemberState>()? {
             (trainer.weights, trainer.kept, trainer.optimizer) = (weights, kept, optimizer);
             (trainer.epoch, trainer.best, trainer.latest) = (state.epoch, state.best, state.best);
         }
@@ -161,7 +161,7 @@ impl<'a> MemberTrainer<'a> {
         if *smoothing > 0.0 {
             log = &log * (1.0 - smoothing) + batch.mean_of_node(&log) * *smoothing;
         }
-        let chosen = batch.chosen(&log);
+        let chosen = batch.take_chosen(&log);
         let shape = [chunk.len() as i64, kernel_data.rows as i64];
         let chosen = chosen.sum_dim_intlist(1, false, Kind::Float).view(shape); // (B, R)
         let target = Tensor::from_slice(&drawn.target).view(shape);
@@ -224,7 +224,7 @@ impl<'a> MemberTrainer<'a> {
             return Ok(());
         }
         self.saved = std::time::Instant::now();
-        let state = State { epoch: self.epoch, best: self.best };
+        let state = MemberState { epoch: self.epoch, best: self.best };
         self.checkpoint.save(&self.weights, &self.kept, &self.optimizer, state)
     }
 }

@@ -1,6 +1,6 @@
 //! What a training run learns from and towards, checked and divided before the work begins.
 
-use crate::settings::fitted;
+use crate::settings::fit_settings;
 use crate::vocabulary::{self, LearnedKernel};
 use seqtune_data::{KernelTable, Table};
 use seqtune_kernel::error::{Result, input};
@@ -70,7 +70,7 @@ impl<'a> Plan<'a> {
             .collect();
         let vocab = match from {
             None => vocabulary::learn(&learned),
-            Some(model) => vocabulary::refined(&model.meta.vocab, &learned),
+            Some(model) => vocabulary::refine(&model.meta.vocab, &learned),
         };
         // what it learned before is not forgotten, nor that it did
         let mut hashes = from.map_or(Vec::new(), |model| model.meta.data.clone());
@@ -79,7 +79,7 @@ impl<'a> Plan<'a> {
                 hashes.push(hash.clone());
             }
         }
-        let settings = fitted(settings, corpus, problems.iter().map(|p| p.train.len()).sum());
+        let settings = fit_settings(settings, corpus, problems.iter().map(|p| p.train.len()).sum());
         let vocab = Arc::new(vocab);
         Ok(Plan { from, corpus, tuned, objectives, problems, nothing_held_out, vocab, settings, hashes })
     }
@@ -102,7 +102,7 @@ impl<'a> Plan<'a> {
 
 /// What the data know the costs of.
 fn objectives(corpus: &[KernelTable], tuned: bool) -> Result<Vec<Objective>> {
-    let measured = |o: &Objective| corpus.iter().flat_map(|data| &data.table.tried).any(|t| t.costs(*o).len() >= 2);
+    let measured = |o: &Objective| corpus.iter().flat_map(|data| &data.table.problems).any(|t| t.costs(*o).len() >= 2);
     let objectives: Vec<Objective> = match tuned {
         true => vec![Objective::Time],
         false => Objective::ALL.into_iter().filter(measured).collect(),

@@ -18,23 +18,23 @@ const FEWEST: usize = 10;
 
 /// The tables, with joules for the timed configs of problems to learn from where others were metered; as they are where all or none were.
 /// Held-out problems keep what was measured.
-pub fn completed<'a>(corpus: &'a [KernelTable], settings: &Settings) -> Cow<'a, [KernelTable]> {
+pub fn complete_joules<'a>(corpus: &'a [KernelTable], settings: &Settings) -> Cow<'a, [KernelTable]> {
     let is_metered = |tried: &MeasuredProblem| tried.results.iter().any(|trial| trial.outcome.joules().is_some());
     let mut completed = Cow::Borrowed(corpus);
-    if !corpus.iter().flat_map(|data| &data.table.tried).any(is_metered) {
+    if !corpus.iter().flat_map(|data| &data.table.problems).any(is_metered) {
         return completed;
     }
     for (at, problems) in divide(corpus, &settings.split, false).into_iter().enumerate() {
         let KernelTable { kernel, table } = &corpus[at];
-        let mut learned = problems.train.iter().map(|i| &table.tried[*i]);
+        let mut learned = problems.train.iter().map(|i| &table.problems[*i]);
         let lacks = |tried: &MeasuredProblem| tried.results.iter().any(|trial| unmetered_us(&trial.outcome).is_some());
         if learned.clone().filter(|tried| is_metered(tried)).count() < FEWEST || !learned.any(lacks) {
             continue;
         }
         let forest = learn(kernel, table, &problems.train, settings.seed);
-        let filled = &mut completed.to_mut()[at].table.tried;
+        let filled = &mut completed.to_mut()[at].table.problems;
         for i in problems.train {
-            fill(kernel, &table.devices[table.tried[i].device], &mut filled[i], &forest);
+            fill(kernel, &table.devices[table.problems[i].device], &mut filled[i], &forest);
         }
     }
     completed
@@ -48,7 +48,7 @@ fn unmetered_us(outcome: &Outcome) -> Option<f64> {
 /// Trees that say the logarithm of the power in watts of a row of [`row`].
 fn learn(kernel: &Kernel, table: &Table, problems: &[usize], seed: u64) -> Forest {
     let (mut seen, mut watts, mut columns) = (Vec::new(), Vec::new(), 0);
-    for tried in problems.iter().map(|i| &table.tried[*i]) {
+    for tried in problems.iter().map(|i| &table.problems[*i]) {
         let row = row(kernel, &tried.problem, &table.devices[tried.device]);
         for TriedConfig { config, outcome } in &tried.results {
             let (Some(us), Some(joules)) = (outcome.time_us(), outcome.joules()) else { continue };

@@ -32,7 +32,7 @@ pub fn prepare(plan: &Plan, progress: &mut dyn FnMut(Progress)) -> Result<Prepar
     let mut prepared = Prepared { kernels: Vec::new(), trees: Vec::new() };
     let steps = |problems: &Problems| match plan.tuned {
         true => problems.train.len() + problems.validation.len(),
-        false => plan.objectives.len() * plan.settings.wanted(problems.train.len()),
+        false => plan.objectives.len() * plan.settings.made_up_count(problems.train.len()),
     };
     let (mut done, all) = (0, plan.problems.iter().map(steps).sum());
     let mut add = |count: usize| {
@@ -82,8 +82,8 @@ fn swept_data(
     let validation = examples(&featurizer, table, &problems.validation, &plan.objectives, Some(SHARP))?;
     let mut trees = Vec::new();
     for objective in &plan.objectives {
-        let known = |i: &usize| table.tried[*i].costs(*objective).len() >= 2;
-        let wanted = settings.wanted(problems.train.len());
+        let known = |i: &usize| table.problems[*i].costs(*objective).len() >= 2;
+        let wanted = settings.made_up_count(problems.train.len());
         if settings.rank == 0.0 || !problems.train.iter().any(known) {
             add(wanted);
             continue;

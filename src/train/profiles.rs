@@ -1,9 +1,9 @@
 //! Profiles of problems ([`seqtune_predict::posterior::cost_neighbours`]), fitted.
 
 use crate::plan::{Plan, SHARP};
-use seqtune_data::learnable::centred;
+use seqtune_data::learnable::centre_logs;
 use seqtune_data::{KernelTable, Table};
-use seqtune_fit::extra_trees::{Samples, Targets, fit as fit_trees};
+use seqtune_fit::extra_trees::{Targets, TreeSamples, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Instance;
@@ -34,8 +34,8 @@ pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<CostNeighbours>>
         if profiles.len() < 2 {
             continue;
         }
-        let costs = filled(&profiles);
-        let samples = Samples { rows: &rows, columns: columns(kernel), targets: Targets::Vectors(&costs) };
+        let costs = fill_profiles(&profiles);
+        let samples = TreeSamples { rows: &rows, columns: columns(kernel), targets: Targets::Vectors(&costs) };
         let forest = fit_trees(&samples, TREES, tch::get_num_threads().max(1) as usize, plan.settings.seed)?;
         let tau = plan.temperature().unwrap_or(SHARP);
         found.push(Arc::new(CostNeighbours { kernel: kernel.name.clone(), objective: *objective, tau, forest, costs }));
@@ -52,14 +52,14 @@ fn profiles_of(
     combinations: usize,
 ) -> (Vec<f32>, Vec<Vec<Option<f32>>>) {
     let (mut rows, mut known) = (Vec::new(), Vec::new());
-    for tried in problems.iter().map(|i| &table.tried[*i]) {
+    for tried in problems.iter().map(|i| &table.problems[*i]) {
         let costs = tried.costs(objective);
         if costs.len() < 2 {
             continue;
         }
         rows.extend(row(kernel, &Instance::new(kernel, &tried.problem, &table.devices[tried.device])));
         let mut profile = vec![None; combinations];
-        let logs = centred(&costs.iter().map(|known| known.cost).collect::<Vec<f64>>());
+        let logs = centre_logs(&costs.iter().map(|known| known.cost).collect::<Vec<f64>>());
         for (known, log) in costs.into_iter().zip(logs) {
             profile[combination(kernel, known.config)] = Some(log as f32);
         }
@@ -69,7 +69,7 @@ fn profiles_of(
 }
 
 /// Profiles in which what was not measured costs what it does in the mean of the others, and the most of all where nobody measured it.
-fn filled(known: &[Vec<Option<f32>>]) -> Vec<Vec<f32>> {
+fn fill_profiles(known: &[Vec<Option<f32>>]) -> Vec<Vec<f32>> {
     let most = known.iter().flatten().flatten().copied().fold(0.0, f32::max);
     let mean = |at: usize| {
         let (mut sum, mut count) = (0.0, 0);
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_costs_the_mean_of_others_or_the_most() {
         let known = [vec![Some(-0.5), Some(0.5), None], vec![Some(-0.1), None, None], vec![Some(0.1), Some(1.5), None]];
-        assert_eq!(filled(&known)[1], [-0.1, 1.0, 1.5]);
-        assert_eq!(filled(&known)[0][2], 1.5);
+        assert_eq!(fill_profiles(&known)[1], [-0.1, 1.0, 1.5]);
+        assert_eq!(fill_profiles(&known)[0][2], 1.5);
     }
 }

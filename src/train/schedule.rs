@@ -66,7 +66,7 @@ impl EnsembleTraining<'_> {
                 threads.into_iter().try_for_each(join)
             })?;
         }
-        let mut trained = std::mem::take(&mut *held(&queue.done));
+        let mut trained = std::mem::take(&mut *lock(&queue.done));
         trained.sort_by_key(|(member, _)| *member);
         Ok(trained.into_iter().map(|(_, trained)| trained).collect())
     }
@@ -85,11 +85,11 @@ impl EnsembleTraining<'_> {
     /// Takes networks from the queue for an epoch each, until none is left or one fails.
     fn work(&self, queue: &TrainingQueue, finished: &mut dyn FnMut(Epoch)) -> Result<()> {
         while !queue.stop.load(Ordering::Relaxed) {
-            let Some(mut trainer) = held(&queue.waiting).pop_front() else { break };
+            let Some(mut trainer) = lock(&queue.waiting).pop_front() else { break };
             if trainer.epoch >= self.epochs {
                 let fitted = costs::fit(trainer.kept, trainer.best, &self.settings.hparams, self.kernels)
                     .inspect_err(|_| queue.stop.store(true, Ordering::Relaxed))?;
-                held(&queue.done).push((trainer.member, fitted));
+                lock(&queue.done).push((trainer.member, fitted));
                 continue;
             }
             match self.turn(&mut trainer) {
@@ -99,7 +99,7 @@ impl EnsembleTraining<'_> {
                     return Err(e);
                 }
             }
-            held(&queue.waiting).push_back(trainer);
+            lock(&queue.waiting).push_back(trainer);
         }
         Ok(())
     }
@@ -139,6 +139,6 @@ struct TrainingQueue<'a> {
 }
 
 /// Locks; a thread that panicked with it has left it whole.
-fn held<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -41,7 +41,7 @@ pub fn score(net: &Transformer, kernels: &[KernelData]) -> Result<Score> {
             let rows = sequences.len() / chunk.len();
             let batch = Batch::new(&kernel_data.featurizer, &sources, rows, &sequences);
             let Forward { decoded, scores } = batch.forward(net);
-            let mut log = batch.chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float);
+            let mut log = batch.take_chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float);
             if kernel_data.rows == 1 {
                 share += batch.greedy_exact(&decoded.log)?;
             } else {

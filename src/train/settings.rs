@@ -11,7 +11,7 @@ pub const REFINING_STEPS: usize = 300;
 
 /// With what the data decide: a temperature of eight times the spread of a config's median, between 0.05 and 0.2 (what suits the A100
 /// data and a noisy virtual machine, docs/log; 0.2 where no config was measured often enough), and batches of a seventieth of the problems, 16 to 48.
-pub fn fitted(settings: &Settings, corpus: &[KernelTable], problems: usize) -> Settings {
+pub fn fit_settings(settings: &Settings, corpus: &[KernelTable], problems: usize) -> Settings {
     let spread = corpus.iter().filter_map(|data| data.table.spread()).max_by(f64::total_cmp);
     Settings {
         tau: settings.tau.or(Some(spread.map_or(0.2, |spread| (8.0 * spread).clamp(0.05, 0.2)))),

@@ -27,7 +27,7 @@ fn identity_of<'a>(kernel: &'a Kernel, table: &Table) -> &'a Identity {
 }
 
 /// The vocabulary of a model that goes on with more data: the same, of the spaces of these data.
-pub fn refined(vocab: &Vocab, corpus: &[LearnedKernel]) -> Vocab {
+pub fn refine(vocab: &Vocab, corpus: &[LearnedKernel]) -> Vocab {
     let mut vocab = vocab.clone();
     for LearnedKernel { kernel, table, .. } in corpus {
         let identity = identity_of(kernel, table);
@@ -142,7 +142,7 @@ impl Seen {
     /// Adds problems, and gives the values of each feature of the kernel that a parameter decides.
     fn add_problems(&mut self, kernel: &Kernel, table: &Table, train: &[usize]) -> Vec<Vec<f32>> {
         let mut late: Vec<Vec<f32>> = vec![Vec::new(); kernel.features.len()];
-        for tried in train.iter().map(|i| &table.tried[*i]) {
+        for tried in train.iter().map(|i| &table.problems[*i]) {
             let instance = Instance::new(kernel, &tried.problem, &table.devices[tried.device]);
             for (field, value) in kernel.fields.iter().zip(&tried.problem.values) {
                 self.add(&field.name, *value);

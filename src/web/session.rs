@@ -3,7 +3,7 @@
 use crate::choosing::Choosing;
 use crate::question::{Question, Subject};
 use crate::starts::start;
-use seqtune_kernel::error::{Error, Result, input, printable, quoted};
+use seqtune_kernel::error::{Error, Result, input, printable, quote};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Choice, ConfigSpace, Count, LIMIT_NAMES, Limits, Parameter};
 use seqtune_predict::device_for;
@@ -45,7 +45,7 @@ impl Session {
     /// The answer to a question, or an object with `error` and, where one is to blame, `field`.
     pub fn ask(&mut self, question: &[u8]) -> Value {
         let read = serde_json::from_slice(question).map_err(|e| Error::Input(format!("the question: {e}")).into());
-        said(read.and_then(|question| self.answer(question)))
+        to_json(read.and_then(|question| self.answer(question)))
     }
 
     /// Takes the model of these bytes in the place of the one before, and says what it knows.
@@ -54,12 +54,12 @@ impl Session {
             (self.model, self.predictor) = (Some(model), None);
             self.model()
         });
-        said(taken)
+        to_json(taken)
     }
 
     fn answer(&mut self, question: Question) -> Answer {
         match question {
-            Question::About => self.about(),
+            Question::About => self.about_model(),
             Question::Kernel { kernel } => self.kernel_of(&kernel),
             Question::Open { files } => {
                 let kernel = Kernel::from_files(files, "kernel.toml")?;
@@ -74,9 +74,9 @@ impl Session {
         }
     }
 
-    fn about(&mut self) -> Answer {
+    fn about_model(&mut self) -> Answer {
         let mut kernels = Vec::new();
-        for name in Kernel::shipped() {
+        for name in Kernel::all_shipped() {
             let kernel = self.kernel(&name)?;
             let family = kernel.place.split('/').nth_back(2).filter(|folder| *folder != "kernels");
             kernels.push(json!({ "name": name, "meaning": kernel.meaning, "family": family }));
@@ -148,7 +148,8 @@ impl Session {
         let query = Query { top: top.clamp(1, MOST), ..Query::new(device) };
         let Prediction { candidates, unsure, .. } = predictor.predict_one(problem, &query)?;
         let (grounds, bases) = (predictor.grounds(device), predictor.time_bases(problem, device, &candidates));
-        let shown: Vec<Value> = candidates.iter().zip(bases).map(|(c, basis)| shown(kernel, c, basis)).collect();
+        let shown: Vec<Value> =
+            candidates.iter().zip(bases).map(|(c, basis)| candidate_json(kernel, c, basis)).collect();
         Ok(json!({
             "problem": kernel.show_problem(problem), "device": device.name, "predictions": shown,
             "unsure": unsure, "device_learned": grounds.is_learned,
@@ -162,7 +163,7 @@ impl Session {
         let all: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
         let exact = |count: Count| matches!(count, Count::Exactly(_));
         Ok(
-            json!({ "legal": bound(legal), "exact": exact(legal), "counted": legal.known().is_some(), "combinations": all }),
+            json!({ "legal": bound(legal), "exact": exact(legal), "counted": legal.known_number().is_some(), "combinations": all }),
         )
     }
 
@@ -203,7 +204,7 @@ impl Session {
 
     fn devices(&mut self) -> Result<&[Device]> {
         if self.devices.is_empty() {
-            self.devices = Device::shipped()?;
+            self.devices = Device::all_shipped()?;
         }
         Ok(&self.devices)
     }
@@ -215,7 +216,7 @@ impl Session {
 }
 
 /// An answer as the page reads it.
-fn said(answer: Answer) -> Value {
+fn to_json(answer: Answer) -> Value {
     answer.unwrap_or_else(|Refused { sentence, field }| json!({ "error": printable(&sentence), "field": field }))
 }
 
@@ -227,7 +228,7 @@ fn shown_device(device: &Device) -> Value {
     })
 }
 
-fn shown(kernel: &Kernel, candidate: &Candidate, basis: TimeBasis) -> Value {
+fn candidate_json(kernel: &Kernel, candidate: &Candidate, basis: TimeBasis) -> Value {
     let value = |(parameter, choice): (&Parameter, &Choice)| (parameter.name.clone(), parameter.json(*choice as usize));
     let values: serde_json::Map<String, Value> = kernel.parameters.iter().zip(&candidate.config.0).map(value).collect();
     json!({
@@ -247,7 +248,7 @@ fn bound(count: Count) -> f64 {
 /// The problem of typed fields; what is wrong names its field.
 fn problem(kernel: &Kernel, typed: &BTreeMap<String, String>) -> std::result::Result<Problem, Refused> {
     if let Some(name) = typed.keys().find(|name| kernel.fields.iter().all(|field| field.name != **name)) {
-        return Err(Error::Problem(format!("kernel {} has no field `{}`", kernel.name, quoted(name))).into());
+        return Err(Error::Problem(format!("kernel {} has no field `{}`", kernel.name, quote(name))).into());
     }
     let value = |field: &Field| {
         let text = typed.get(&field.name).map_or("", |text| text.trim());
@@ -270,8 +271,8 @@ fn own_device(typed: &BTreeMap<String, String>) -> std::result::Result<Device, R
         let field = Some(name.clone());
         let Some(number) = number.filter(|_| LIMIT_NAMES.contains(&name.as_str())) else {
             let sentence = match LIMIT_NAMES.contains(&name.as_str()) {
-                true => format!("limit `{name}`: `{}` is not a number of 0 or more", quoted(text)),
-                false => format!("no device has a limit `{}`", quoted(name)),
+                true => format!("limit `{name}`: `{}` is not a number of 0 or more", quote(text)),
+                false => format!("no device has a limit `{}`", quote(name)),
             };
             return Err(Refused { sentence, field });
         };

@@ -43,7 +43,7 @@ fn a_page_is_answered_what_the_engine_predicts() {
     assert_eq!(told["kernels"], json!(["gemm"]));
     let kernel = Kernel::open("gemm").unwrap();
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    for device in [model.meta.devices[0].clone(), Device::described("H200").unwrap()] {
+    for device in [model.meta.devices[0].clone(), Device::find_described("H200").unwrap()] {
         let problem = kernel.problem("M=300,N=200,K=100").unwrap();
         let predicted = predictor.predict_one(&problem, &Query { top: 4, ..Query::new(&device) }).unwrap();
         let expected = &predicted.candidates;
@@ -76,7 +76,7 @@ fn a_page_is_answered_what_the_engine_predicts() {
 fn a_config_is_judged_and_its_open_values_are_those_that_trying_everything_finds() {
     let (mut session, subject) = toy();
     let kernel = Kernel::open(&root().join("src/predict/toy").display().to_string()).unwrap();
-    let space = ConfigSpace::new(&kernel, &kernel.problem("M=8").unwrap(), &Device::described("H200").unwrap());
+    let space = ConfigSpace::new(&kernel, &kernel.problem("M=8").unwrap(), &Device::find_described("H200").unwrap());
     let [tiles, widths] = [0, 1].map(|at| kernel.parameters[at].values.clone());
     let is_legal = |tile: usize, width: usize| space.is_legal(&Config(vec![tile as u16, width as u16]));
     for (i, tile) in tiles.iter().enumerate() {
@@ -110,7 +110,7 @@ fn every_shipped_kernel_begins_with_a_problem_that_has_configs() {
     let mut session = Session::default();
     let told = ask(&mut session, json!({ "ask": "about" }));
     let kernels = told["kernels"].as_array().unwrap();
-    assert_eq!(kernels.len(), Kernel::shipped().len());
+    assert_eq!(kernels.len(), Kernel::all_shipped().len());
     for kernel in kernels {
         let name = &kernel["name"];
         let described = ask(&mut session, json!({ "ask": "kernel", "kernel": name }));

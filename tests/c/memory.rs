@@ -7,9 +7,9 @@ use std::ptr::{null, null_mut};
 
 /// How often something asks the system for memory in this thread.
 fn asked_for(work: impl FnOnce()) -> usize {
-    let before = pool::asked();
+    let before = pool::allocation_count();
     work();
-    pool::asked() - before
+    pool::allocation_count() - before
 }
 
 #[test]

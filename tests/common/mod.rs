@@ -4,7 +4,7 @@
 #[path = "../../src/kernel/drawn.rs"]
 mod drawn;
 
-pub use drawn::{drawn, seed};
+pub use drawn::{seed, test_generator};
 
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, NamedDataset, Outcome, Record, Table};
@@ -295,7 +295,7 @@ pub fn write_toy(folder: &Path) -> String {
 
 /// Every legal config of the sizes, with made-up times whose best tile grows with the square root of M.
 pub fn toy_dataset(kernel: &Kernel, sizes: impl Iterator<Item = u64>) -> Dataset {
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let mut records = Vec::new();
     for m in sizes {
         let problem = kernel.problem(&format!("M={m}")).unwrap();

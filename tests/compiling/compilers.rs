@@ -1,6 +1,6 @@
 //! What compilers without a GPU are told, and what they say: the work-group's size, definitions, and why a program does not compile.
 
-use crate::common::drawn;
+use crate::common::test_generator;
 use rand::Rng;
 use seqtune_data::Resources;
 use seqtune_kernel::{Define, Kernel};
@@ -141,7 +141,7 @@ fn a_program_that_does_not_compile_says_what_is_wrong_first() {
     };
     assert!(nvrtc("sm_90", wrong).unwrap_err().contains("nothing_of_the_name"));
     // the assembler tells no reason where it tells what it made
-    let floats = 12_288 + drawn(1).random_range(1..2_000);
+    let floats = 12_288 + test_generator(1).random_range(1..2_000);
     let large = format!(
         "__kernel void k(__global float *p)\n{{\n    __local float t[{floats}];\n    t[get_local_id(0)] = p[0];\n    barrier(1);\n    p[1] = t[get_local_id(0) ^ 1];\n}}\n"
     );

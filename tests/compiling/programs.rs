@@ -1,6 +1,6 @@
 //! Programs compiled without a device, what they need, and the folder that keeps them.
 
-use crate::common::{configs_of_each, drawn, run, seqtune, text};
+use crate::common::{configs_of_each, run, seqtune, test_generator, text};
 use seqtune_data::{Invalidity, Resources};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, ConfigSpace, Define, Device, Kernel, Limits, Problem};
@@ -21,7 +21,7 @@ fn nvrtc_or_skip() -> bool {
 
 /// A description of an NVIDIA GPU with another architecture.
 fn device(architecture: &str) -> Device {
-    let described = Device::described("H100").unwrap();
+    let described = Device::find_described("H100").unwrap();
     let shared = match architecture {
         "sm_86" | "sm_120" => 101_376.0,
         _ => 232_448.0,
@@ -49,7 +49,7 @@ fn compile_a_sample(compiler: &dyn Compiler, device: &Device, programs: &[(&str,
         let kernel = Kernel::open(name).unwrap();
         let problem = kernel.problem(problem).unwrap();
         // others for each architecture
-        let mut rng = drawn(architecture.bytes().fold(i as u64, |seed, byte| 31 * seed + u64::from(byte)));
+        let mut rng = test_generator(architecture.bytes().fold(i as u64, |seed, byte| 31 * seed + u64::from(byte)));
         let wanted = configs_of_each(2);
         let configs = ConfigSpace::new(&kernel, &problem, device).counter().sample_distinct(wanted, &mut rng).unwrap();
         assert_eq!(configs.len(), wanted);
@@ -99,7 +99,7 @@ fn every_kernel_compiles_for_every_generation_and_declares_the_local_memory_that
 #[test]
 fn every_kernel_compiles_for_amd_gpus_by_hiprtc_or_by_clang() {
     for name in ["MI50", "MI250X", "RX 6900 XT", "MI300X", "RX 7900 XTX"] {
-        let device = Device::described(name).unwrap();
+        let device = Device::find_described(name).unwrap();
         match hip::compiler(&device.architecture) {
             Ok(compiler) => {
                 println!("{name}: {}", compiler.identity());
@@ -318,7 +318,7 @@ fn a_problem_is_compiled_for_a_described_device_by_its_architecture() {
     let kernel = Kernel::open("gemm").unwrap();
     let problem: Problem = kernel.problem("M=64,N=64,K=64").unwrap();
     let compile = |device: &str| {
-        let device = Device::described(device).unwrap();
+        let device = Device::find_described(device).unwrap();
         let compiler = compiler_for(&device).unwrap();
         compile_for(&compiler, &kernel, &problem, &kernel.default_config(), &device).unwrap().unwrap()
     };

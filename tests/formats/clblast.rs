@@ -2,7 +2,7 @@
 
 use crate::common::{run, write};
 use seqtune_data::Dataset;
-use seqtune_data::formats::clblast::{Choice, MARK, Table, whole_tiles, write_database, write_header};
+use seqtune_data::formats::clblast::{ClblastTable, MARK, PredictedConfig, whole_tiles, write_database, write_header};
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Limits};
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn the_spaces_are_what_the_first_parts_of_the_tuners_try() {
         compute_units: Some(2.0),
         ..Limits::default()
     };
-    let device = Device { limits, ..Device::described("H200").unwrap() };
+    let device = Device { limits, ..Device::find_described("H200").unwrap() };
     // as many as CLBlast 1.5.3 tells: "Found 46 configuration(s)"
     for (name, count) in [("xgemm_direct", "46"), ("xgemm", "578")] {
         let kernel = Kernel::open(name).unwrap();
@@ -192,13 +192,13 @@ fn said_with(header: &str) -> Vec<String> {
     String::from_utf8(said.stdout).unwrap().lines().map(String::from).collect()
 }
 
-fn table<'a>(kernel: &'a Kernel, rows: &[(&str, &str)]) -> Table<'a> {
-    let choice = |(problem, config): &(&str, &str)| Choice {
+fn table<'a>(kernel: &'a Kernel, rows: &[(&str, &str)]) -> ClblastTable<'a> {
+    let choice = |(problem, config): &(&str, &str)| PredictedConfig {
         problem: kernel.problem(problem).unwrap(),
         config: kernel.config(config).unwrap(),
         time_us: Some(120.0),
     };
-    Table { kernel, choices: rows.iter().map(choice).collect() }
+    ClblastTable { kernel, choices: rows.iter().map(choice).collect() }
 }
 
 #[test]
@@ -210,7 +210,8 @@ fn the_exported_header_overrides_the_parameters_of_the_sizes_that_it_has() {
     let expected = [ONE, TWO].map(|config| format!("XgemmDirect 32 {}", config.replace(',', " ")));
     assert_eq!(said_with(&header), expected);
     let sections =
-        write_database(&[choices], &Device::described("H200").unwrap(), "device H200; learned on H200 only").unwrap();
+        write_database(&[choices], &Device::find_described("H200").unwrap(), "device H200; learned on H200 only")
+            .unwrap();
     let file: serde_json::Value = serde_json::from_str(&sections).unwrap();
     assert_eq!(file["about"], "device H200; learned on H200 only");
     assert_eq!(file["sections"][1]["arg_m"], "300");
@@ -234,7 +235,7 @@ fn a_header_of_both_kernels_sets_them_and_the_way_between_them() {
     assert_eq!(called, ["XgemmDirect", "Xgemm", "Xgemm", "GemmRoutine"]);
     assert!(said[1].contains(" MWG=32 NWG=64 ") && said[3] == "GemmRoutine 32 XGEMM_MIN_INDIRECT_SIZE=0", "{said:?}");
     let file: serde_json::Value =
-        serde_json::from_str(&write_database(&tables, &Device::described("H200").unwrap(), "").unwrap()).unwrap();
+        serde_json::from_str(&write_database(&tables, &Device::find_described("H200").unwrap(), "").unwrap()).unwrap();
     assert_eq!(file["sections"].as_array().unwrap().len(), 4);
     assert_eq!(file["sections"][3]["kernel_family"], "gemm_routine");
 }
@@ -256,7 +257,8 @@ fn whatever_kernels_and_devices_are_called_the_header_compiles_and_nothing_of_a_
     };
     // `-` and `_` are one name in C, as are those of the function for all kernels and of one called gemm
     let kernels = ["gemm", "_", "a-b", "a_b", "gemm2"].map(kernel);
-    let tables: Vec<Table> = kernels.iter().map(|kernel| table(kernel, &[("M=64,N=96,K=12", "int=2")])).collect();
+    let tables: Vec<ClblastTable> =
+        kernels.iter().map(|kernel| table(kernel, &[("M=64,N=96,K=12", "int=2")])).collect();
     let about = "a device */ int injected; /* \u{1b}[2J \\\n#error injected\n ??/\n";
     let header = write_header(&tables, about).unwrap();
     assert!(!header.contains('\u{1b}') && !header.contains("\n#error"), "{header}");

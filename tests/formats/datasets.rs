@@ -222,7 +222,7 @@ fn a_table_refuses_data_of_another_kernel_or_space_and_names_an_unreadable_recor
 #[test]
 fn data_of_cuda_and_hip_are_of_what_these_compile_of_a_source() {
     let kernel = Kernel::open("gemm").unwrap();
-    let described = Device::described("H200").unwrap();
+    let described = Device::find_described("H200").unwrap();
     let header = |driver: &str| {
         let device = Device { driver: driver.into(), ..described.clone() };
         Header::new(&kernel, &device, 1, Provenance::Described(String::new()), String::new())
@@ -264,7 +264,7 @@ fn the_split_is_by_shape_and_the_same_everywhere() {
 fn costs_follow_the_objective_and_leave_out_what_was_not_measured() {
     let kernel = toy();
     let table = Table::new(&kernel, &[NamedDataset::new("d", sample())]).unwrap();
-    let tried = &table.tried[0];
+    let tried = &table.problems[0];
     let times = tried.costs(Objective::Time);
     assert_eq!(times.len(), tried.results.len() - 1, "a failed config has no cost");
     assert!(times.is_sorted_by(|a, b| a.cost <= b.cost));

@@ -1,7 +1,7 @@
 //! MIOpen's databases: read, checked, counted and written, on hand-written rows and, where they are there, on real ones.
 
-use crate::common::{drawn, public, root, run, seqtune, write};
-use seqtune_data::formats::miopen::{self, Convolution, Import, NamedRows, Row, Unsaid, convolutions_of_lines};
+use crate::common::{public, root, run, seqtune, test_generator, write};
+use seqtune_data::formats::miopen::{self, Convolution, MiopenOptions, NamedRows, Row, Unsaid, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
 use seqtune_eval::speed::random_problem;
 use seqtune_kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
@@ -153,8 +153,8 @@ fn a_users_kernel_toml_with_a_mistake_is_named_not_taken_for_an_unknown_solver()
 
 #[test]
 fn random_problems_keep_the_rules_of_every_solver() {
-    let mut rng = drawn(3);
-    for name in Kernel::shipped() {
+    let mut rng = test_generator(3);
+    for name in Kernel::all_shipped() {
         let kernel = Kernel::open(&name).unwrap();
         let texts: HashSet<String> = (0..10)
             .map(|_| kernel.show_problem(&random_problem(&kernel, 4_096.0, &mut rng).unwrap()))
@@ -168,18 +168,18 @@ fn random_problems_keep_the_rules_of_every_solver() {
 #[test]
 fn configs_that_are_names_of_instances_are_read_and_written_back() {
     let kernel = Kernel::open("ConvHipImplicitGemmGroupWrwXdlops").unwrap();
-    let device = Device::described("MI300X").unwrap();
+    let device = Device::find_described("MI300X").unwrap();
     let pairs = "direction=W,dtype=FP16,N=64,C=256,H=14,W=14,K=512,R=3,S=3,pad_h=1,pad_w=1";
     let convolution = &convolutions_of_lines(pairs, &Unsaid::default()).unwrap()[0];
     let problem = convolution.problem(&kernel, None).unwrap();
     let space = ConfigSpace::new(&kernel, &problem, &device);
-    let drawn = space.counter().sample_distinct(40, &mut drawn(3)).unwrap();
+    let drawn = space.counter().sample_distinct(40, &mut test_generator(3)).unwrap();
     assert_eq!(drawn.len(), 40);
     let import = |params: &str| {
         let solver = kernel.name.clone();
         let rows =
             vec![Row { convolution: convolution.clone(), solver, params: params.into(), of: None, is_hidden: false }];
-        let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
+        let ask = MiopenOptions { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
         miopen::import(&[NamedRows { place: "rows".into(), device: device.clone(), rows }], &ask, &mut |_| {}).unwrap()
     };
     for config in drawn {
@@ -210,7 +210,7 @@ fn configs_that_are_names_of_instances_are_read_and_written_back() {
 #[test]
 fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
     let kernel = Kernel::open("ConvAsmImplicitGemmGTCDynamicFwdXdlopsNHWC").unwrap();
-    let device = Device::described("MI210").unwrap();
+    let device = Device::find_described("MI210").unwrap();
     let pairs = "direction=F,dtype=FP16,layout=NHWC,N=64,C=256,H=14,W=14,K=512,R=1,S=1";
     let convolution = convolutions_of_lines(pairs, &Unsaid::default()).unwrap().remove(0);
     let problem = convolution.problem(&kernel, None).unwrap();
@@ -234,7 +234,7 @@ fn what_a_database_writes_of_the_gtc_family_is_read_and_written_back() {
         of: None,
         is_hidden: false,
     };
-    let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
+    let ask = MiopenOptions { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     for index in ["0", "57"] {
         let database = [NamedRows { place: "test".into(), device: device.clone(), rows: vec![row(index)] }];
         let imported = miopen::import(&database, &ask, &mut |_| {}).unwrap();
@@ -255,11 +255,11 @@ fn the_records_of_the_real_databases_are_legal_but_for_nine_that_break_their_own
     for (file, device) in [("gfx906_60.db.bz2", "gfx906_60"), ("gfx900_56.db.bz2", "gfx900_56")] {
         databases.push(NamedRows {
             place: file.to_string(),
-            device: Device::described(device).unwrap(),
+            device: Device::find_described(device).unwrap(),
             rows: miopen::read(&folder.join(file)).unwrap().rows,
         });
     }
-    let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
+    let ask = MiopenOptions { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
     let imported = miopen::import(&databases, &ask, &mut |_| {}).unwrap();
     assert_eq!(imported.rows, 288_605);
     assert_eq!(imported.datasets.values().map(|d| d.records.len()).sum::<usize>(), 288_560);
@@ -277,7 +277,7 @@ fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table()
     let Some(folder) = real() else { return };
     let bytes = seqtune_data::formats::opened::contents(&folder.join("gfx942130_2024-12.db.txt.bz2")).unwrap();
     let text = std::str::from_utf8(&bytes).unwrap();
-    let device = Device::described("gfx942130").unwrap();
+    let device = Device::find_described("gfx942130").unwrap();
     assert_eq!(miopen::device_name(&device).unwrap(), "gfx942130");
     let mut kernels: BTreeMap<String, Kernel> = BTreeMap::new();
     let mut written = 0;
@@ -295,7 +295,7 @@ fn amds_own_database_is_written_back_byte_by_byte_but_for_the_index_of_a_table()
                 of: None,
                 is_hidden: false,
             };
-            let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
+            let ask = MiopenOptions { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
             let imported = miopen::import(
                 &[NamedRows { place: "test".into(), device: device.clone(), rows: vec![row] }],
                 &ask,
@@ -328,7 +328,7 @@ fn median_legal(folder: &Path, solver: &str, main: &[&[i64]]) -> u64 {
         }
     }
     let kernel = Kernel::from(kernel);
-    let device = Device::described("gfx906_60").unwrap();
+    let device = Device::find_described("gfx906_60").unwrap();
     let rows = miopen::read(&folder.join("gfx906_60.db.bz2")).unwrap().rows;
     let rows: Vec<&Row> = rows
         .iter()

@@ -193,7 +193,7 @@ fn ktts_own_output_is_imported_packed_or_not_and_named_by_the_other_verbs() {
 /// A dataset of `odd` on a T4 with a time, energy, failures of every kind and two problems.
 fn odd(place: &Place) -> Dataset {
     let kernel = Kernel::open(&place.path("odd")).unwrap();
-    let device = Device::described("T4").unwrap();
+    let device = Device::find_described("T4").unwrap();
     let provenance = Provenance::Imported { tool: "nobody".into(), files: Vec::new() };
     let header = Header::new(&kernel, &device, 0, provenance, "a test".into());
     let mut records = Vec::new();

@@ -3,7 +3,7 @@
 //! `tests/fuzz.rs` runs them on stable Rust, `tests/fuzz/fuzz_targets` under cargo-fuzz.
 
 use seqtune_data::formats::opened::OpenedText;
-use seqtune_data::formats::sweep::{Import, Sweep};
+use seqtune_data::formats::sweep::{Sweep, SweepImport};
 use seqtune_data::formats::{autoheuristic, kernel_tuner, ktt, miopen, t4, triton};
 use seqtune_data::{journal, packed};
 use seqtune_kernel::ConfigSpace;
@@ -38,7 +38,7 @@ pub const TARGETS: [Target; 17] = [
 
 static GEMM: LazyLock<Kernel> = LazyLock::new(|| Kernel::open("gemm").unwrap());
 static TOY: LazyLock<Kernel> = LazyLock::new(|| Kernel::open("src/predict/toy").unwrap());
-static A100: LazyLock<Device> = LazyLock::new(|| Device::described("A100").unwrap());
+static A100: LazyLock<Device> = LazyLock::new(|| Device::find_described("A100").unwrap());
 
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
@@ -133,7 +133,7 @@ fn miopen_convolutions(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let all = miopen::readable_lines(text, &miopen::Unsaid::default()).unwrap_or_default().convolutions;
     let range = text.lines().find_map(|line| line.parse::<miopen::SizeRange>().ok());
-    let all = miopen::stretched(&all, range.as_slice()).map_or(all, |made| made.convolutions);
+    let all = miopen::stretch(&all, range.as_slice()).map_or(all, |made| made.convolutions);
     for convolution in all {
         convolution.key();
     }
@@ -145,7 +145,7 @@ fn opened(text: &str) -> OpenedText {
 
 fn autoheuristic(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    autoheuristic::import(&[opened(text)], autoheuristic::Options::default()).ok();
+    autoheuristic::import(&[opened(text)], autoheuristic::AutoHeuristicOptions::default()).ok();
 }
 
 fn kernel_tuner(data: &[u8]) {
@@ -157,7 +157,7 @@ fn kernel_tuner(data: &[u8]) {
 fn imported(sweep: seqtune_predict::Result<Sweep>) {
     let Ok(sweep) = sweep else { return };
     sweep.problem(&TOY).ok();
-    let mut import = Import::new(&TOY, &A100, String::new());
+    let mut import = SweepImport::new(&TOY, &A100, String::new());
     import.add("fuzz", sweep, "M=1000").unwrap();
     import.finish().dataset.check().unwrap();
 }
@@ -175,7 +175,7 @@ fn t4(data: &[u8]) {
 fn triton(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let key = ["M", "N", "K"].map(String::from).to_vec();
-    let ask = triton::Options { device: A100.clone(), key, set: Vec::new(), command: String::new() };
+    let ask = triton::TritonOptions { device: A100.clone(), key, set: Vec::new(), command: String::new() };
     triton::import(&GEMM, &[opened(text)], ask).ok();
 }
 

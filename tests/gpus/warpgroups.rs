@@ -1,6 +1,6 @@
 //! Programs that use what Hopper alone has, run without it: the double of the driver's interpreter takes them as PTX.
 
-use crate::common::{configs_of_each, drawn, root};
+use crate::common::{configs_of_each, root, test_generator};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 use seqtune_measure::backends::cuda::nvrtc::{Nvrtc, architectures};
@@ -43,11 +43,11 @@ fn problem_of(kernel: &Kernel, ([m, n, k], [a, b, bf16], [alpha, beta]): &Produc
 
 /// Runs `sample` random configs; each with what the interpreter says of it, nothing where the product is right.
 fn run(program: &Path, kernel: &Kernel, product: &Product, sample: usize) -> Vec<(String, String)> {
-    let device = Device::described("H200").unwrap();
+    let device = Device::find_described("H200").unwrap();
     let problem = problem_of(kernel, product);
     let compiler = Nvrtc::open("sm_90").unwrap().into_ptx();
     let launch = &kernel.source().unwrap().program;
-    let mut rng = drawn(u64::from(product.0[0]));
+    let mut rng = test_generator(u64::from(product.0[0]));
     let configs = ConfigSpace::new(kernel, &problem, &device).counter().sample_distinct(sample, &mut rng).unwrap();
     let say = |config: &Config| {
         let binary = compile_for(&compiler, kernel, &problem, config, &device)?;

@@ -106,7 +106,7 @@ fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() 
 
 #[test]
 fn every_parameter_of_a_kernel_has_a_documented_default_in_its_source() {
-    for name in seqtune_kernel::Kernel::shipped() {
+    for name in seqtune_kernel::Kernel::all_shipped() {
         let kernel = seqtune_kernel::Kernel::open(&name).unwrap();
         let Some(source) = kernel.source.as_ref() else { continue };
         let source = &kernel.files[&source.program.file];

@@ -1,6 +1,6 @@
 //! Convolutions in every notation of MIOpen's: keys of both generations, command lines of its driver, pairs.
 
-use seqtune_data::formats::miopen::{Convolution, SizeRange, Stretched, Unsaid, convolutions_of_command, stretched};
+use seqtune_data::formats::miopen::{Convolution, SizeRange, Stretched, Unsaid, convolutions_of_command, stretch};
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::Result;
 
@@ -141,7 +141,7 @@ fn ranges_change_the_layer_in_all_directions_alike() {
         convolutions_of_command(&line).unwrap()
     };
     let ranges: Vec<SizeRange> = ["N=1..4*2", "H,W=1..17+8"].map(|text| text.parse().unwrap()).to_vec();
-    let Stretched { convolutions: mut made, impossible: too_small } = stretched(&command(16, 50), &ranges).unwrap();
+    let Stretched { convolutions: mut made, impossible: too_small } = stretch(&command(16, 50), &ranges).unwrap();
     let mut expected: Vec<Convolution> =
         [1, 2, 4].iter().flat_map(|n| [9, 17].map(|edge| command(*n, edge))).flatten().collect();
     made.sort_by_key(Convolution::key);
@@ -150,13 +150,13 @@ fn ranges_change_the_layer_in_all_directions_alike() {
     assert_eq!(too_small, 9, "no filter of 3 x 3 fits into an image of 1 x 1: three batches in three directions");
     // what is not changed stays, where a key does not tell the image's size as well
     let key = Convolution::parse("2x128x28x28x1x3x3x1x64x32x1x1x0x2x2x0x1x1x0x0x1xNCHWxFP16xB").unwrap();
-    let same = stretched(std::slice::from_ref(&key), &["N=32".parse().unwrap()]).unwrap().convolutions;
+    let same = stretch(std::slice::from_ref(&key), &["N=32".parse().unwrap()]).unwrap().convolutions;
     assert_eq!(same[0].key(), key.key());
     for text in ["N", "N=", "N=1..8*1", "N=1..8+0", "N=8..1", "N=1...4", "N=-1", "Q=1", "=1"] {
         let error = text.parse::<SizeRange>().unwrap_err().to_string();
         assert!(error.contains("N=1..64*2") || error.contains("there is no size `"), "{text}: {error}");
     }
-    let refused = |range: &str| stretched(&command(1, 50), &[range.parse().unwrap()]).unwrap_err().to_string();
+    let refused = |range: &str| stretch(&command(1, 50), &[range.parse().unwrap()]).unwrap_err().to_string();
     assert_eq!(refused("N=1..4000000"), "the ranges make more than 1000000 convolutions; use wider steps");
     assert_eq!(refused("N=0"), "N is 0, not 1 to 1048576");
     assert_eq!(refused("D=1..8"), "D is a size of three dimensions, and a convolution has two");

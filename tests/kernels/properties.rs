@@ -1,7 +1,7 @@
 //! Properties of spaces and predictions on kernels that nobody wrote, held against an evaluator that shares no code with the program.
 //! `SEQTUNE_PREDICTIONS` says how many predictions (2,000).
 
-use crate::common::{drawn, seed};
+use crate::common::{seed, test_generator};
 use crate::evaluator::Rules;
 use proptest::test_runner::{Config as Cases, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -31,7 +31,7 @@ fn all_combinations(kernel: &Kernel) -> Vec<Config> {
 /// Legality, look-ahead, counts and samples of a space agree with trying everything.
 fn agrees(text: &str, size: u32, seed: u64) -> Result<(), TestCaseError> {
     let (kernel, rules) = (crate::invented::kernel(text), Rules::new(&[text]));
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problem = kernel.problem(&format!("M={size}")).unwrap();
     let (shown, limits) = (kernel.show_problem(&problem), limits(&device));
     let space = ConfigSpace::new(&kernel, &problem, &device);
@@ -63,7 +63,7 @@ fn agrees(text: &str, size: u32, seed: u64) -> Result<(), TestCaseError> {
 fn is_exhaustive_at_full_width(text: &str, size: u32, seed: u64) -> Result<(), TestCaseError> {
     let kernel = crate::invented::kernel(text);
     let model = crate::invented::model(&kernel, &mut ChaCha8Rng::seed_from_u64(seed));
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problem = kernel.problem(&format!("M={size}")).unwrap();
     let legal: Vec<Config> = {
         let space = ConfigSpace::new(&kernel, &problem, &device);
@@ -148,7 +148,7 @@ fn invent(rng: &mut ChaCha8Rng) -> Subject {
 /// A device of which any limit is halved, doubled, tiny or unknown.
 fn random_device(rng: &mut ChaCha8Rng) -> Device {
     let name = ["A100", "H100", "MI250X", "MI100", "Radeon VII", "V100"].choose(rng).unwrap();
-    let device = Device::described(name).unwrap_or_else(|_| Device::described("A100").unwrap());
+    let device = Device::find_described(name).unwrap_or_else(|_| Device::find_described("A100").unwrap());
     let mut value = serde_json::to_value(&device).unwrap();
     for (_, limit) in value["limits"].as_object_mut().unwrap() {
         *limit = match (rng.random_range(0..8), limit.as_f64()) {
@@ -206,7 +206,7 @@ fn no_prediction_of_any_problem_device_and_kernel_is_illegal() {
     let wanted: usize = std::env::var("SEQTUNE_PREDICTIONS").ok().map_or(2_000, |n| n.parse().unwrap());
     let (shipped, began) = (shipped(), Instant::now());
     let run = |part: u64| {
-        let (mut rng, mut total, mut kernels) = (drawn(part), [0; 3], shipped.len());
+        let (mut rng, mut total, mut kernels) = (test_generator(part), [0; 3], shipped.len());
         while total[0] < wanted / 2 {
             // a shipped model takes longer to get ready than to predict
             let own = rng.random_bool(0.97).then(|| invent(&mut rng));
@@ -250,7 +250,7 @@ fn a_model_answers_on_spaces_of_any_size_within_seconds_or_names_the_constraint(
         let text = crate::invented::text(&parameters, std::slice::from_ref(&constraint));
         let (kernel, rules) = (crate::invented::kernel(&text), Rules::new(&[&text]));
         let model = crate::invented::model(&kernel, &mut ChaCha8Rng::seed_from_u64(1));
-        let device = Device::described("A100").unwrap();
+        let device = Device::find_described("A100").unwrap();
         let problem = kernel.problem("M=100").unwrap();
         let began = Instant::now();
         let found =

@@ -1,6 +1,6 @@
 //! Spaces: exact look-ahead, counts and samples.
 
-use crate::common::drawn;
+use crate::common::test_generator;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::{Checker, Choice, Config, ConfigSpace, Count, Device, Kernel, Problem};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 const PATIENCE: f64 = 120.0;
 
 fn device(name: &str) -> Device {
-    Device::described(name).unwrap()
+    Device::find_described(name).unwrap()
 }
 
 /// A kernel with a random small space: 2-5 parameters of 1-4 values under up to 4 random constraints.
@@ -58,7 +58,7 @@ fn all_combinations(kernel: &Kernel) -> Vec<Config> {
 
 #[test]
 fn completions_counts_and_samples_agree_with_brute_force_on_random_spaces() {
-    let mut rng = drawn(1);
+    let mut rng = test_generator(1);
     let device = device("A100");
     for _ in 0..300 {
         let kernel = random_kernel(&mut rng);
@@ -106,7 +106,7 @@ fn samples_are_uniform_over_the_legal_configs() {
     let mut counter = space.counter();
     let Count::Exactly(total) = counter.total() else { panic!("a small space is counted") };
     assert!((10..2_000).contains(&total), "{total}");
-    let mut rng = drawn(2);
+    let mut rng = test_generator(2);
     let mut seen = BTreeMap::<Config, u64>::new();
     let each = 50;
     for _ in 0..total * each {
@@ -202,11 +202,11 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
 
 #[test]
 fn the_look_ahead_of_every_shipped_kernel_stays_far_within_its_budget() {
-    let mut rng = drawn(3);
-    for name in Kernel::shipped() {
+    let mut rng = test_generator(3);
+    for name in Kernel::all_shipped() {
         let kernel = Kernel::open(&name).unwrap();
         let own = kernel.source.is_some();
-        let devices = Device::shipped().unwrap();
+        let devices = Device::all_shipped().unwrap();
         for problem in problem_of(&kernel) {
             for device in devices.iter().filter(|d| own || ["MI50", "MI100"].contains(&d.name.as_str())) {
                 let space = ConfigSpace::new(&kernel, &problem, device);
@@ -303,7 +303,7 @@ fn wide(count: usize, values: &[i64], constraint: &str) -> Kernel {
 
 #[test]
 fn spaces_as_large_as_people_write_them_are_counted_or_bounded_sampled_and_walked_in_seconds() {
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let many: Vec<i64> = (1..=64).collect();
     let few: Vec<i64> = (1..=16).collect();
     let powers: Vec<i64> = (0..12).map(|i| 1 << i).collect();
@@ -329,11 +329,13 @@ fn spaces_as_large_as_people_write_them_are_counted_or_bounded_sampled_and_walke
         let mut counter = space.counter();
         let total = counter.total();
         match (known, total) {
-            (Some(known), total) => assert_eq!(total.known(), Some(known), "{constraint}"),
+            (Some(known), total) => assert_eq!(total.known_number(), Some(known), "{constraint}"),
             (None, Count::AtMost(most)) => assert!(most <= bound, "{constraint}: {total}"),
-            (None, total) => assert!(total.known().is_some_and(|n| n > 0.0 && n <= bound), "{constraint}: {total}"),
+            (None, total) => {
+                assert!(total.known_number().is_some_and(|n| n > 0.0 && n <= bound), "{constraint}: {total}")
+            }
         }
-        let mut rng = drawn(3);
+        let mut rng = test_generator(3);
         let drawn = counter.sample_distinct(5, &mut rng).unwrap();
         assert_eq!(drawn.is_empty(), known == Some(0.0), "{constraint}");
         assert!(drawn.iter().all(|config| space.is_legal(config)), "{constraint}");
@@ -354,7 +356,7 @@ fn spaces_as_large_as_people_write_them_are_counted_or_bounded_sampled_and_walke
 
 #[test]
 fn a_space_that_look_ahead_cannot_decide_is_named_with_its_constraint() {
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let kernel = wide(20, &(1..=16).collect::<Vec<_>>(), "(EVEN) % 2 == 1");
     let space = ConfigSpace::new(&kernel, &kernel.problem("n=1").unwrap(), &device);
     let began = std::time::Instant::now();
@@ -364,7 +366,7 @@ fn a_space_that_look_ahead_cannot_decide_is_named_with_its_constraint() {
         "{sentence}"
     );
     assert!(matches!(space.counter().total(), Count::AtMost(_)));
-    let mut rng = drawn(3);
+    let mut rng = test_generator(3);
     assert!(space.counter().sample(&mut rng).is_err());
     assert!(space.for_each(&mut |_| true).is_err());
     assert!(began.elapsed().as_secs_f64() < PATIENCE, "{:?}", began.elapsed());

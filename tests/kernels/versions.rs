@@ -79,7 +79,7 @@ fn kernel(toml: &str, source: &str) -> Kernel {
 
 /// Every config of two sizes, measured with a kernel of one parameter.
 fn dataset(kernel: &Kernel) -> Dataset {
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let header = Header::new(kernel, &device, 1, Provenance::Described("made up".into()), "test".into());
     let record = |n: usize, tile: usize| Record {
         problem: format!("N={n}").into(),
@@ -271,7 +271,7 @@ fn a_model_serves_a_kernel_whose_comments_changed_and_names_what_else_did() {
 
 #[test]
 fn constraints_that_leave_nothing_are_named_with_what_they_read() {
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let alone = kernel(&BEFORE.replace("TILE <= N", "TILE > N"), SOURCE);
     let problem = |kernel: &Kernel| kernel.problem("N=64").unwrap();
     let why = ruled_out(&alone, &problem(&alone), &device).unwrap();

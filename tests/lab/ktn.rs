@@ -1,7 +1,7 @@
 //! MIOpen's own predictor, run from the files that it ships, on the problems of the MI300X.
 
 use crate::common::public;
-use seqtune_data::formats::miopen::{self, Import, NamedRows, Row};
+use seqtune_data::formats::miopen::{self, MiopenOptions, NamedRows, Row};
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use seqtune_lab::ktn::Ktn;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::path::Path;
 fn the_networks_of_kernel_tuning_net_give_what_their_files_say_and_choose_as_often_right_as_others_found() {
     let Some(folder) = public("miopen", "the history of github.com/ROCm/MIOpen") else { return };
     let folder = Path::new(&folder);
-    let device = Device::described("MI300X").unwrap();
+    let device = Device::find_described("MI300X").unwrap();
     let rows = miopen::read(&folder.join("gfx942130_2024-12.db.txt.bz2")).unwrap().rows;
     // exact in percent on random problems of this database, found by another program
     for (solver, found_elsewhere) in [
@@ -23,7 +23,7 @@ fn the_networks_of_kernel_tuning_net_give_what_their_files_say_and_choose_as_oft
         // opening holds each network against the test in its file
         let ktn = Ktn::open(&folder.join("ktn"), &kernel, &device.architecture).unwrap().unwrap();
         let own: Vec<Row> = rows.iter().filter(|row| row.is_of(solver)).step_by(46).cloned().collect();
-        let ask = Import { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
+        let ask = MiopenOptions { solvers: &[], times: &BTreeMap::new(), rules: false, command: String::new() };
         let imported =
             miopen::import(&[NamedRows { place: "rows".into(), device: device.clone(), rows: own }], &ask, &mut |_| {})
                 .unwrap();

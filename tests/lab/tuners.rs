@@ -4,7 +4,7 @@ use crate::common::{run_laboratory as run, toy, toy_dataset, write, write_toy};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{NamedDataset, Table};
-use seqtune_lab::tuners::lab::{Lab, Prices};
+use seqtune_lab::tuners::lab::{CostModel, ReplayEnv};
 
 /// A sweep of 14 sizes of the toy kernel, and the kernel's folder.
 fn sweep(folder: &tempfile::TempDir) -> (String, String) {
@@ -40,10 +40,10 @@ fn a_laboratory_takes_its_price_once_and_measures_nothing_that_it_cannot_pay() {
     let kernel = toy();
     let dataset = toy_dataset(&kernel, [64, 128].into_iter());
     let table = Table::new(&kernel, &[NamedDataset::new("toy", dataset)]).unwrap();
-    let (first, device) = (&table.tried[0], &table.devices[0]);
-    let prices = Prices { compile: 1.0, each: 0.25 };
+    let (first, device) = (&table.problems[0], &table.devices[0]);
+    let prices = CostModel { compile: 1.0, each: 0.25 };
     let rng = ChaCha8Rng::seed_from_u64(1);
-    let mut lab = Lab::new(&kernel, device, [vec![first], vec![&table.tried[1]]], rng, 4.0, prices);
+    let mut lab = ReplayEnv::new(&kernel, device, [vec![first], vec![&table.problems[1]]], rng, 4.0, prices);
     let configs = lab.candidates(first);
     let us = lab.measure(first, &configs[0]).unwrap();
     let left = lab.left;

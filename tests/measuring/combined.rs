@@ -1,6 +1,6 @@
 //! Programs of several configs made by one run of an OpenCL compiler.
 
-use crate::common::{PATIENT, assert_measured, drawn, opencl_or_skip, seqtune, text, write};
+use crate::common::{PATIENT, assert_measured, opencl_or_skip, seqtune, test_generator, text, write};
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
 use seqtune_kernel::{Config, ConfigSpace, Kernel};
 use seqtune_measure::compile::Job;
@@ -140,7 +140,7 @@ fn every_shipped_kernel_can_be_compiled_for_several_configs_at_once() {
     };
     let mut executor = open("opencl:0").unwrap();
     let mut known = 0;
-    for name in Kernel::shipped() {
+    for name in Kernel::all_shipped() {
         let kernel = Kernel::open(&name).unwrap();
         if kernel.source().is_err() || !kernel.source().unwrap().program.file.ends_with(".cl") {
             continue;
@@ -157,7 +157,7 @@ fn assert_is_shared(kernel: &Kernel, executor: &mut dyn Executor) {
     let problem = kernel.problem(&kernel.middle_problem()).unwrap();
     let device = executor.device().clone();
     let space = ConfigSpace::new(kernel, &problem, &device);
-    let configs: Vec<Config> = space.counter().sample_distinct(3, &mut drawn(1)).unwrap();
+    let configs: Vec<Config> = space.counter().sample_distinct(3, &mut test_generator(1)).unwrap();
     let launch = &kernel.source().unwrap().program;
     let defines: Vec<_> = configs.iter().map(|config| kernel.defines(&problem, config)).collect();
     let envs: Vec<_> = configs.iter().map(|config| kernel.env_of(&problem, Some(&device), config)).collect();

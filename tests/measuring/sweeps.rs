@@ -1,6 +1,6 @@
 //! Sweeps: interruption, failures, and real kernels on a real device.
 
-use crate::common::{PATIENT, SIZES, configs_of_each, drawn, opencl_or_skip, run, seqtune, text};
+use crate::common::{PATIENT, SIZES, configs_of_each, opencl_or_skip, run, seqtune, test_generator, text};
 use rand::Rng;
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, InvalidityKind, Outcome, Record};
@@ -52,7 +52,7 @@ fn a_sweep_killed_ten_times_ends_with_the_records_of_an_undisturbed_one() {
     let (_, err, code) =
         text(seqtune(&sweep_args(calm.to_str().unwrap(), &extra)).env("SEQTUNE_FAKE", "slow=2").output().unwrap());
     assert_eq!(code, 0, "{err}");
-    let mut rng = drawn(6);
+    let mut rng = test_generator(6);
     let mut kills = 0;
     while kills < 10 {
         let mut child = seqtune(&sweep_args(killed.to_str().unwrap(), &extra))
@@ -262,7 +262,7 @@ fn all_correct(kernel: &str, problems: &[&str]) {
     if !opencl_or_skip() {
         return;
     }
-    let (configs, seed) = (configs_of_each(16), drawn(11).random::<u32>().to_string());
+    let (configs, seed) = (configs_of_each(16), test_generator(11).random::<u32>().to_string());
     let sample = &configs.to_string();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("live.jsonl");

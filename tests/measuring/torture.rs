@@ -1,7 +1,7 @@
 //! Sweeps that are killed, stopped, truncated and left without disk at random moments: nothing that was written is lost, nothing is
 //! measured twice, and the same command goes on. `SEQTUNE_KILLS` says how often (25).
 
-use crate::common::{drawn, run, seqtune, signal, text};
+use crate::common::{run, seqtune, signal, test_generator, text};
 use rand::{Rng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Dataset, Outcome};
@@ -170,7 +170,7 @@ fn a_tormented_sweep_loses_nothing_repeats_nothing_and_ends_as_a_calm_one() {
     let calm = records(&calm);
     let (began, mut kills, mut rounds) = (Instant::now(), 0, 0);
     let mut told = std::collections::BTreeMap::new();
-    let mut rng = drawn(24);
+    let mut rng = test_generator(24);
     while kills < wanted {
         let journal = folder.path().join(format!("{rounds}.jsonl"));
         kills += torment(&journal, wanted - kills, &mut rng, &mut told);

@@ -41,7 +41,7 @@ fn the_stated_probability_of_a_config_is_the_same_by_every_beam_among_given_conf
         let (kernel, model) = model(folder, name, quality);
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let problem = kernel.problem(problem).unwrap();
-        let elsewhere = seqtune_predict::Device::described("A100").unwrap();
+        let elsewhere = seqtune_predict::Device::find_described("A100").unwrap();
         for device in [&model.meta.devices[0], &elsewhere] {
             let by = |width: usize| {
                 let width = predictor.stated_width(width);
@@ -109,7 +109,7 @@ fn what_a_shipped_model_says_was_shown_is_what_its_data_show_and_a_tenth_of_thes
             let query = Query::new(&table.devices[tried.device]);
             predictor.beyond(&tried.problem).is_empty() && predictor.predict_one(&tried.problem, &query).unwrap().unsure
         };
-        let marked = held_out.iter().filter(|i| is_marked(&table.tried[**i])).count();
+        let marked = held_out.iter().filter(|i| is_marked(&table.problems[**i])).count();
         let share = marked as f64 / held_out.len() as f64;
         let step = 1.0 / held_out.len() as f64;
         assert!(share > 0.0 && share <= 0.1 + step, "{folder}: {marked} of {} are marked", held_out.len());
@@ -156,7 +156,7 @@ fn the_best_measured_config_is_among_the_rows_whatever_is_guessed_to_beat_it() {
     let table = table(&kernel, LEARNED[0].2);
     let predictor = Predictor::new(&kernel, &model).unwrap();
     let mut beyond_what_was_asked_for = 0;
-    for tried in table.tried.iter().take(3) {
+    for tried in table.problems.iter().take(3) {
         // the slower half was measured
         let costs = tried.costs(Objective::Time);
         let slower = &costs[costs.len() / 2..];

@@ -72,7 +72,7 @@ fn of_several_devices_the_live_one_is_taken_and_of_one_that() {
     let folder = tempfile::tempdir().unwrap();
     let (out, _, _) = run(&["devices", "--json"]);
     let host: Device = serde_json::from_value(serde_json::from_str::<Value>(&out).unwrap()["host"].clone()).unwrap();
-    let a100 = Device::described("A100").unwrap();
+    let a100 = Device::find_described("A100").unwrap();
     let both = toy_of(vec![a100.clone(), host.clone()], &folder.path().join("both"));
     let ask = |model: &str| {
         let (out, err, code) = run(&["predict", model, &toy(), "M=1000", "--json"]);
@@ -89,7 +89,7 @@ fn of_several_devices_the_live_one_is_taken_and_of_one_that() {
 #[test]
 fn no_driver_is_opened_where_a_device_is_named_or_only_one_was_learned() {
     let folder = tempfile::tempdir().unwrap();
-    let one = toy_of(vec![Device::described("A100").unwrap()], &folder.path().join("one"));
+    let one = toy_of(vec![Device::find_described("A100").unwrap()], &folder.path().join("one"));
     for more in [&[][..], &["--device", "H200"]] {
         let mut command = seqtune(&[&["predict", &one, &toy(), "M=1000"], more].concat());
         // the loader of libraries says what it opens

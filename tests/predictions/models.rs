@@ -1,6 +1,6 @@
 //! Model files are whole or refused: every bit counts, and a description that was edited is held against the weights.
 
-use crate::common::drawn;
+use crate::common::test_generator;
 use rand::Rng;
 use safetensors::tensor::Dtype;
 use seqtune_predict::model::Decoded;
@@ -23,7 +23,7 @@ fn answer(bytes: &[u8]) -> Result<String, String> {
     let path: PathBuf = folder.path().join("model.safetensors");
     std::fs::write(&path, bytes).unwrap();
     let kernel = Kernel::open(TOY).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let model = Model::load(&path).inspect_err(|e| assert!(matches!(e, Error::Model(_)), "{e:?}"));
     let predict = |model: Model| {
         let predictor = Predictor::new(&kernel, &model)?;
@@ -37,7 +37,7 @@ fn answer(bytes: &[u8]) -> Result<String, String> {
 fn a_file_of_which_any_bit_was_changed_is_refused() {
     let whole = bytes();
     assert!(answer(&whole).is_ok());
-    let mut rng = drawn(1);
+    let mut rng = test_generator(1);
     let header = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
     for i in 0..400 {
         let mut changed = whole.clone();
@@ -78,7 +78,7 @@ fn a_description_that_was_edited_with_the_right_checksum_is_refused_or_answered_
     assert!(answer(&write(&description, &weights)).is_ok(), "as it is, it is answered");
     let large = serde_json::json!([0, -1, 2.5, 1e300, 68_719_476_736u64, u64::MAX, "", "x", null, [], {}, true]);
     let (mut refused, mut tried) = (0, 0);
-    let mut rng = drawn(2);
+    let mut rng = test_generator(2);
     for place in all.iter().filter(|place| !place.is_empty()) {
         for value in large.as_array().unwrap() {
             // all 2,000 take minutes

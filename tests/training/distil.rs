@@ -8,13 +8,13 @@ use seqtune_kernel::{Config, Device, Kernel, Objective};
 use seqtune_predict::features::{Featurizer, Instance};
 use seqtune_predict::network::weights::member;
 use seqtune_predict::{Error, Hparams, Model, Predictor, Quality, Query};
-use seqtune_train::distil::batch::Batch;
+use seqtune_train::distil::batch::LessonBatch;
 use seqtune_train::distil::chain::Chain;
 use seqtune_train::distil::lesson::{ConfigShare, Lesson, Wanted};
 use seqtune_train::distil::network::Student;
 use seqtune_train::distil::teacher::Teacher;
 use seqtune_train::distil::whole::Whole;
-use seqtune_train::distil::{Options, Stage, distil};
+use seqtune_train::distil::{DistilOptions, Stage, distil};
 use seqtune_train::network::tensors::{from_arrays, numbers};
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
@@ -26,9 +26,9 @@ fn whole(kernel: &Kernel, folder: &Path) -> (Model, [KernelTable; 1]) {
     (train(&corpus, &settings, folder, Existing::Keep, &mut |_| {}).unwrap(), corpus)
 }
 
-fn options(steps: usize) -> Options {
+fn options(steps: usize) -> DistilOptions {
     let hparams = Hparams { width: 16, heads: 2, feed_forward: 32, encoder_layers: 1, decoder_layers: 1 };
-    Options { hparams: Some(hparams), invented: Some(60), steps: Some(steps), ..Options::default() }
+    DistilOptions { hparams: Some(hparams), invented: Some(60), steps: Some(steps), ..DistilOptions::default() }
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
 
     // as it was trained: the same numbers by libtorch
     let predictor = Predictor::new(&kernel, &read).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let featurizer = Featurizer::new(&Arc::new(read.meta.vocab.clone()), &kernel).unwrap();
     let net = Student::new(&read.meta.hparams, &from_arrays(&member(&read.weights, 0))).unwrap();
     for m in [1, 6, 1_000] {
@@ -65,7 +65,7 @@ fn a_small_decoder_comes_near_the_whole_model_is_stored_beside_it_and_predicts_w
         let wanted = |(i, config): (usize, Config)| Wanted { config, target: (n - i) as f64, costs: [f32::NAN; 2] };
         let wanted = found.iter().map(|c| c.config.clone()).enumerate().map(wanted).collect();
         let lesson = Lesson::new(&featurizer, &instance, Objective::Time, wanted).unwrap();
-        let batch = Batch::new(&featurizer, &[&lesson], 2 * n, &mut ChaCha8Rng::seed_from_u64(1));
+        let batch = LessonBatch::new(&featurizer, &[&lesson], 2 * n, &mut ChaCha8Rng::seed_from_u64(1));
         let answers = tch::no_grad(|| batch.forward(&net, featurizer.kernel_index));
         let (log, costs) = (numbers(&answers.log).unwrap(), numbers(&answers.costs).unwrap());
         for (i, candidate) in found.iter().enumerate() {
@@ -110,7 +110,7 @@ fn what_is_asked_behind_prefixes_multiplies_to_the_likelihood_and_makes_lessons_
     let folder = tempfile::tempdir().unwrap();
     let (model, _) = whole(&kernel, folder.path());
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problem = kernel.problem("M=300").unwrap();
     let wide = Query { top: 1_000, width: 1_000, ..Query::new(&device) };
     let asked = predictor.prefix_scores(std::slice::from_ref(&problem), &wide).unwrap().remove(0);
@@ -148,15 +148,15 @@ fn trees_say_what_is_tuned_to_after_a_prefix_and_lessons_take_it_in() {
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
     // the fastest config of each problem as a tuner's choice
     let mut table = table(&kernel);
-    for tried in &mut table.tried {
+    for tried in &mut table.problems {
         let best = tried.costs(Objective::Time)[0].config.clone();
         tried.results = vec![TriedConfig { config: best, outcome: Outcome::Tuned(Tuned { time_us: None }) }];
     }
-    let (held, train): (Vec<usize>, Vec<usize>) = (0..table.tried.len()).partition(|i| i % 4 == 0);
+    let (held, train): (Vec<usize>, Vec<usize>) = (0..table.problems.len()).partition(|i| i % 4 == 0);
     let chain = Chain::fit(featurizer, &table, &train, &held, 1).unwrap();
     let mut right = 0;
     for i in &held {
-        let (problem, tuned) = (&table.tried[*i].problem, &table.tried[*i].results[0].config);
+        let (problem, tuned) = (&table.problems[*i].problem, &table.problems[*i].results[0].config);
         let instance = Instance::new(&kernel, problem, &table.devices[0]);
         let legal: Vec<_> = instance.space.completions(&[]).unwrap().iter().collect();
         let log =
@@ -221,7 +221,7 @@ fn what_was_measured_makes_a_list_of_its_own_beside_what_the_model_finds() {
     let lessons = teacher.lessons(2, 1, &mut |_, _| {}).unwrap();
     let (found, lists): (Vec<&Lesson>, Vec<&Lesson>) = lessons.iter().partition(|lesson| lesson.among_legal);
     assert_eq!((found.len(), lists.len()), (5, 5), "three measured problems and two invented ones");
-    let all: Vec<usize> = table.tried[..3].iter().map(|t| t.costs(Objective::Time).len()).collect();
+    let all: Vec<usize> = table.problems[..3].iter().map(|t| t.costs(Objective::Time).len()).collect();
     for list in &lists {
         assert!((list.target.iter().sum::<f32>() - 1.0).abs() < 1e-4);
         assert!(list.paths.len() <= *all.iter().max().unwrap(), "as many as were measured of a problem");
@@ -236,7 +236,7 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
     let kernel = toy();
     let folder = tempfile::tempdir().unwrap();
     let mut few = toy_dataset(&kernel, toy_sizes());
-    few.header.device = Device::described("MI50").unwrap();
+    few.header.device = Device::find_described("MI50").unwrap();
     let sets = [NamedDataset::new("toy", toy_dataset(&kernel, toy_sizes())), NamedDataset::new("few", few)];
     let corpus = |sets| [KernelTable::new(kernel.clone(), Table::new(&kernel, sets).unwrap())];
     let (both, few) = (corpus(&sets), corpus(&sets[1..]));
@@ -245,9 +245,9 @@ fn on_the_devices_of_a_refined_model_lessons_are_what_that_one_says() {
     let refined = refine(&model, &few, &settings, &at("refined"), Existing::Keep, &mut |_| {}).unwrap();
     let featurizer = &Featurizer::new(&Arc::new(model.meta.vocab.clone()), &kernel).unwrap();
     let table = &both[0].table;
-    let first = table.tried.iter().position(|tried| table.devices[tried.device].name == "MI50").unwrap();
+    let first = table.problems.iter().position(|tried| table.devices[tried.device].name == "MI50").unwrap();
     let indices = [0, 1, 2, first, first + 1, first + 2];
-    let tried: Vec<_> = table.tried.iter().collect();
+    let tried: Vec<_> = table.problems.iter().collect();
     let lessons = |refined: Option<&Model>| {
         let whole = &Whole::new(&kernel, &model, refined).unwrap();
         let groups = whole.together(&tried).len();

@@ -4,7 +4,7 @@ use crate::common::{run, toy, toy_dataset, write_toy};
 use crate::support::small_settings;
 use seqtune_data::{MeasuredProblem, NamedDataset, Table};
 use seqtune_predict::Objective;
-use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
+use seqtune_train::cross_validation::{CrossValidationOptions, HeldOut, cross_validate};
 use seqtune_train::few::{leave_out, parts, place};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ fn table(count: u64) -> Table {
 #[test]
 fn parts_are_of_whole_shapes_as_equal_as_can_be_and_none_learns_what_it_is_asked() {
     let (kernel, table) = (toy(), table(12));
-    let problems: Vec<&MeasuredProblem> = table.tried.iter().collect();
+    let problems: Vec<&MeasuredProblem> = table.problems.iter().collect();
     let shapes =
         |of: &[&MeasuredProblem]| -> BTreeSet<String> { of.iter().map(|t| kernel.shape(&t.problem)).collect() };
     for folds in [2, 5, 12, 100] {
@@ -71,7 +71,7 @@ fn each_of_a_few_sizes_is_left_out_and_what_was_trained_is_found_again() {
     let again = leave_out(&kernel, &table, &settings, folder.path(), &|_, _| ()).unwrap().unwrap();
     assert_eq!(again.figures, first.figures);
     assert_eq!(models(), trained, "none is trained again");
-    let of_two = Table { tried: table.tried[..2].to_vec(), ..table.clone() };
+    let of_two = Table { problems: table.problems[..2].to_vec(), ..table.clone() };
     assert!(leave_out(&kernel, &of_two, &settings, folder.path(), &|_, _| ()).unwrap().is_none());
 }
 
@@ -81,7 +81,7 @@ fn folds_of_twelve_problems_are_judged_on_all_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let settings = small_settings(3);
     for (folds, made) in [(4, "4 folds grouped by shape"), (40, "12 folds grouped by shape")] {
-        let ask = Options {
+        let ask = CrossValidationOptions {
             held_out: HeldOut::Shapes(folds),
             objective: Objective::Time,
             library: None,

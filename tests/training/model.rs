@@ -9,14 +9,14 @@ use seqtune_kernel::Objective;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::model::{Part, Split};
 use seqtune_predict::{Hparams, Model, Predictor, Query, Scored, Settings, TimeBasis};
-use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
+use seqtune_train::cross_validation::{CrossValidationOptions, HeldOut, cross_validate};
 use seqtune_train::distil;
 use seqtune_train::network::agree::score_by_libtorch;
 use seqtune_train::{Existing, Progress, train};
 use std::path::Path;
 
-fn ask(objective: Objective) -> replay::Options<'static> {
-    replay::Options { objective, whole: false, trees: None }
+fn ask(objective: Objective) -> replay::ReplayOptions<'static> {
+    replay::ReplayOptions { objective, whole: false, trees: None }
 }
 
 fn corpus(kernel: &Kernel) -> [KernelTable; 1] {
@@ -34,7 +34,7 @@ fn a_wide_beam_agrees_with_scoring_every_legal_config() {
     let model = fit(&kernel, 2, folder.path());
     let predictor = Predictor::new(&kernel, &model).unwrap();
     for (m, device) in [(1, "A100"), (6, "MI100"), (1_000, "H200")] {
-        let device = Device::described(device).unwrap();
+        let device = Device::find_described(device).unwrap();
         let problem = kernel.problem(&format!("M={m}")).unwrap();
         let mut legal = Vec::new();
         ConfigSpace::new(&kernel, &problem, &device)
@@ -80,7 +80,7 @@ fn batches_and_threads_answer_as_single_predictions_do() {
     let folder = tempfile::tempdir().unwrap();
     let model = fit(&kernel, 2, folder.path());
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problems: Vec<_> = (1..=130).map(|m| kernel.problem(&format!("M={}", m * 7)).unwrap()).collect();
     let together =
         predictor.predict(&problems, &Query { top: 3, width: 20, threads: 2, ..Query::new(&device) }).unwrap();
@@ -110,9 +110,9 @@ fn a_trained_model_finds_good_configs_of_sizes_it_never_saw_and_their_time() {
     assert!(model.meta.scores["validation time error (ln)"] < 0.2, "{:?}", model.meta.scores);
     assert_eq!(row(Method::Random).answered, 1.0);
     // as if the data were another's: all problems are judged, and nobody learns from them
-    let whole = replay::Options { whole: true, ..ask(Objective::Time) };
+    let whole = replay::ReplayOptions { whole: true, ..ask(Objective::Time) };
     let report = seqtune_eval::evaluate(&kernel, &model, &table, whole, &mut |_| {}).unwrap();
-    assert_eq!((report.test_problems, report.train_problems), (table.tried.len(), 0));
+    assert_eq!((report.test_problems, report.train_problems), (table.problems.len(), 0));
     assert!(report.rows.iter().all(|r| r.method != Method::NearestNeighbour), "{}", report.table());
 }
 
@@ -128,7 +128,7 @@ fn where_a_kernel_asks_for_profiles_they_answer_and_tell_what_a_choice_may_lose(
     let (predicted, likelihood) = (row(Method::Predict), row(Method::Likelihood));
     assert!(predicted.mean > 0.95 && predicted.mean > likelihood.mean, "{predicted:?} {likelihood:?}");
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problem = kernel.problem("M=700").unwrap();
     let found = predictor.predict_one(&problem, &Query { top: 42, ..Query::new(&device) }).unwrap().candidates;
     assert!(found[0].risk.unwrap() < 0.5 && found.last().unwrap().risk > Some(0.9), "{found:?}");
@@ -243,7 +243,7 @@ fn a_model_of_a_sweep_with_energy_answers_for_time_energy_and_their_product() {
         assert!(row(Method::Predict).mean > 0.9, "{objective:?}\n{}", report.table());
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let problem = kernel.problem("M=700").unwrap();
-        let device = Device::described("A100").unwrap();
+        let device = Device::find_described("A100").unwrap();
         let found = predictor.predict_one(&problem, &Query { objective, width: 5, ..Query::new(&device) }).unwrap();
         chosen.push(kernel.show_config(&found.candidates[0].config));
     }
@@ -284,9 +284,13 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     let table = table(&kernel);
     let settings = settings(25);
     let hparams = Hparams { width: 16, heads: 2, feed_forward: 32, encoder_layers: 1, decoder_layers: 1 };
-    let small =
-        distil::Options { hparams: Some(hparams), invented: Some(60), steps: Some(200), ..distil::Options::default() };
-    let ask = Options {
+    let small = distil::DistilOptions {
+        hparams: Some(hparams),
+        invented: Some(60),
+        steps: Some(200),
+        ..distil::DistilOptions::default()
+    };
+    let ask = CrossValidationOptions {
         held_out: HeldOut::Shapes(3),
         objective: Objective::Time,
         library: None,
@@ -295,7 +299,7 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
         models: folder.path(),
     };
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
-    assert_eq!(report.problems, table.tried.len());
+    assert_eq!(report.problems, table.problems.len());
     let row = |method| report.rows.iter().find(|r| r.method == method).unwrap();
     let (model, average) = (row(Method::Predict), row(Method::BestOnAverage));
     assert!(model.regret[0] < 0.1 && model.regret[0] < average.regret[0], "{}", report.table());
@@ -322,7 +326,7 @@ fn cross_validation_judges_every_problem_once_by_models_that_have_not_seen_its_s
     assert!(parts(0).iter().any(|part| *part > 0.0), "{:?}", report.shapes);
     assert!(report.losing(1).contains(&report.shapes[0].shape) && report.losing(0).is_empty());
     // the parts of the folds for testing are all shapes, each once
-    let shapes: Vec<String> = table.tried.iter().map(|t| kernel.shape(&t.problem)).collect();
+    let shapes: Vec<String> = table.problems.iter().map(|t| kernel.shape(&t.problem)).collect();
     for shape in &shapes {
         let part = |fold: usize| Split { from: fold as f64 / 3.0, test: 1.0 / 3.0, ..settings.split }.part(shape);
         assert_eq!((0..3).filter(|fold| part(*fold) == Part::Test).count(), 1);
@@ -341,11 +345,11 @@ fn of_few_problems_all_are_learned_from_and_no_answer_is_sure() {
     let kernel = toy();
     let fitted = |most: usize| {
         let mut few = table(&kernel);
-        few.tried.truncate(most);
+        few.problems.truncate(most);
         let folder = tempfile::tempdir().unwrap();
         let corpus = [KernelTable::new(kernel.clone(), few)];
         let model = train(&corpus, &settings(2), folder.path(), Existing::Keep, &mut |_| {}).unwrap();
-        let device = Device::described("A100").unwrap();
+        let device = Device::find_described("A100").unwrap();
         let predictor = Predictor::new(&kernel, &model).unwrap();
         let found = predictor.predict_one(&kernel.problem("M=100").unwrap(), &Query::new(&device)).unwrap();
         assert!(found.unsure || !model.meta.held_out.is_empty(), "an answer is sure though nothing was shown");

@@ -4,13 +4,13 @@ use crate::common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as tabl
 use crate::support::small_settings;
 use seqtune_data::{Dataset, Energy, KernelTable, NamedDataset, Outcome, Table, TriedConfig};
 use seqtune_eval::method::Method;
-use seqtune_eval::regrets::Row;
+use seqtune_eval::regrets::RegretRow;
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::model::Split;
 use seqtune_predict::{Acquisition, Model, Predictor, Query, Settings};
-use seqtune_train::cross_validation::{HeldOut, Options, cross_validate};
-use seqtune_train::power::completed;
+use seqtune_train::cross_validation::{CrossValidationOptions, HeldOut, cross_validate};
+use seqtune_train::power::complete_joules;
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn a_survey_judges_every_legal_config_as_scoring_them_does_on_any_number_of_thre
         train(&[KernelTable::new(kernel.clone(), table(&kernel))], &one, folder.path(), Existing::Keep, &mut |_| {})
             .unwrap();
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     for size in [1, 3, 100, 4_096] {
         let problem = kernel.problem(&format!("M={size}")).unwrap();
         let mut legal = Vec::new();
@@ -64,7 +64,7 @@ fn a_guided_plan_spends_its_budget_on_what_is_most_probably_the_best() {
     let folder = tempfile::tempdir().unwrap();
     let model = fit(&kernel, folder.path());
     let predictor = Predictor::new(&kernel, &model).unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let problems: Vec<_> = [3, 17, 90, 333, 1_234].iter().map(|m| kernel.problem(&format!("M={m}")).unwrap()).collect();
     let plan =
         |fresh| predictor.acquire(&problems, &Query::new(&device), Acquisition { each: 4, fresh, seed: 1 }).unwrap();
@@ -109,7 +109,7 @@ fn what_was_measured_since_is_learned_without_forgetting() {
     let lost = |model: &Model, large: bool| {
         let predictor = Predictor::new(&kernel, model).unwrap();
         let (mut sum, mut count) = (0.0, 0.0);
-        for tried in &corpus[0].table.tried {
+        for tried in &corpus[0].table.problems {
             if (tried.problem.values[0] >= 256.0) == large {
                 let costs = tried.costs(Objective::Time);
                 let configs = tried.configs(Objective::Time);
@@ -135,11 +135,11 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     let folder = tempfile::tempdir().unwrap();
     let on = |name: &str| {
         let mut dataset = toy_dataset(&kernel, sizes());
-        dataset.header.device = Device::described(name).unwrap();
+        dataset.header.device = Device::find_described(name).unwrap();
         NamedDataset::new(name, dataset)
     };
     let settings = settings(15);
-    let ask = Options {
+    let ask = CrossValidationOptions {
         held_out: HeldOut::Devices,
         objective: Objective::Time,
         library: None,
@@ -152,14 +152,14 @@ fn a_device_left_out_is_judged_by_what_the_others_taught() {
     assert!(error.contains("two devices or more"), "{error}");
     let table = Table::new(&kernel, &[on("A100"), on("H200")]).unwrap();
     let report = cross_validate(&kernel, &table, &ask, &|_| {}).unwrap();
-    assert_eq!((report.problems, report.folds.as_str()), (table.tried.len(), "each device left out in turn"));
+    assert_eq!((report.problems, report.folds.as_str()), (table.problems.len(), "each device left out in turn"));
     let model = Model::load(&folder.path().join("without-A100")).unwrap();
     assert_eq!(model.meta.devices.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["H200"]);
     assert_eq!(model.meta.data, table.hashes[1..], "what was measured on the other only");
     // each device has a column of its own
     let left_out: Vec<(&str, usize)> = report.left_out.iter().map(|l| (l.device.as_str(), l.problems)).collect();
     assert_eq!(left_out, [("A100", report.problems / 2), ("H200", report.problems / 2)]);
-    let predict = |rows: &[Row]| rows.iter().find(|r| r.method == Method::Predict).unwrap().regret[0];
+    let predict = |rows: &[RegretRow]| rows.iter().find(|r| r.method == Method::Predict).unwrap().regret[0];
     let mean = report.left_out.iter().map(|l| predict(&l.rows)).sum::<f64>() / 2.0;
     assert!((mean - predict(&report.rows)).abs() < 1e-12, "{}", report.table());
     assert!(report.table().contains("| method | A100, "), "{}", report.table());
@@ -264,9 +264,9 @@ fn joules_of_timed_configs_follow_from_the_power_of_metered_ones() {
         )]
     };
     let (before, settings) = (corpus(&whole), settings(1));
-    let after = completed(&before, &settings);
+    let after = complete_joules(&before, &settings);
     let (mut filled, mut left, mut off) = (0, 0, 0.0);
-    for (old, new) in before[0].table.tried.iter().zip(&after[0].table.tried) {
+    for (old, new) in before[0].table.problems.iter().zip(&after[0].table.problems) {
         let shape = kernel.shape(&new.problem);
         let is_learned = settings.split.part(&shape) == seqtune_predict::model::Part::Train;
         for (TriedConfig { config, outcome: was }, TriedConfig { outcome: is, .. }) in
@@ -289,5 +289,5 @@ fn joules_of_timed_configs_follow_from_the_power_of_metered_ones() {
     // by the mean power they would be off by 20 %
     assert!(off / f64::from(filled) < 0.1, "off by {}", off / f64::from(filled));
     let before = corpus(&few);
-    assert!(matches!(completed(&before, &settings), std::borrow::Cow::Borrowed(_)), "too few to learn from");
+    assert!(matches!(complete_joules(&before, &settings), std::borrow::Cow::Borrowed(_)), "too few to learn from");
 }

@@ -191,7 +191,7 @@ fn interrupted_training_goes_on_where_no_time_is_known_and_without_validation_pr
         members: 1,
         epochs: Some(3),
         checkpoint: 0,
-        ..Settings::tuned()
+        ..Settings::for_tuned()
     };
     settings.split.validation = 0.0;
     let corpus = [KernelTable { kernel, table }];
@@ -256,7 +256,7 @@ fn problems_with_a_single_legal_config_are_learned_one_by_one_too() {
         members: 1,
         epochs: Some(2),
         batch: Some(1),
-        ..Settings::tuned()
+        ..Settings::for_tuned()
     };
     (settings.split.validation, settings.split.test) = (0.0, 0.0);
     let model =

@@ -1,6 +1,6 @@
 //! Headers compile without a warning and answer in C++ as they do here, with legal configs alone.
 
-use crate::drawn::drawn;
+use crate::drawn::test_generator;
 use crate::header::{Header, HeaderChoice, HeaderOptions, Range, Ranges, Source};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
@@ -119,7 +119,7 @@ fn a_header_of_gemm_answers_in_cpp_as_it_does_here() {
     assert!(header.leaves() > 1 && header.sizes().fixed == 4);
     assert!(header.loss.mean < header.loss.one_config + 0.02, "{:?}", header.loss);
     assert!((0.0..1.0).contains(&header.loss.agreement) && header.loss.problems == 20, "{:?}", header.loss);
-    let mut rng = drawn(3);
+    let mut rng = test_generator(3);
     let mut problems = fixed.clone();
     // also sizes far beyond those that the tree was grown for
     let mut size = |most: u32| (2f64.powf(rng.random::<f64>() * most as f64)) as u64;
@@ -169,7 +169,7 @@ constraint = [
 work = { flops = "1", bytes = "1" }
 "#;
     let kernel = Kernel::from_files([("kernel.toml".to_string(), text.to_string())].into(), "kernel.toml").unwrap();
-    let device = Device::described("A100").unwrap();
+    let device = Device::find_described("A100").unwrap();
     let (given, limits) = (kernel.clone(), device.clone());
     let points = Given::new("made up", move |problem: &Problem| {
         let mut points = Vec::new();
@@ -218,7 +218,7 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     let files = [("kernel.toml".to_string(), HOSTILE.to_string())].into();
     let kernel = Kernel::from_files(files, "kernel.toml").unwrap();
     let name = "A100 */ int injected; \u{1b}[2J\u{202e} ??/\n#error injected \\".into();
-    let device = Device { name, ..Device::described("A100").unwrap() };
+    let device = Device { name, ..Device::find_described("A100").unwrap() };
     let given = kernel.clone();
     let points = Given::new("made up \n#error injected", move |_: &Problem| {
         vec![Point { config: given.default_config(), time_us: Some(1.0), joules: None }]
@@ -272,7 +272,7 @@ fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_tw
         let config = kernel.config(&format!("tile={tile},width=1")).unwrap();
         let points =
             Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: Some(1.0), joules: None }]);
-        let device = Device::described("A100").unwrap();
+        let device = Device::find_described("A100").unwrap();
         Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap()
     };
     let [one, two] = ["8", "16"].map(made);

@@ -167,7 +167,7 @@ impl Header {
         let (size, test) = rest.split_at(third);
         let tree = Tree::grow(grow, size, options.leaves);
         let last_resort = last_resort(kernel, &mut configs, grow);
-        let loss = judged(&tree, grow, test);
+        let loss = loss_on(&tree, grow, test);
         let mut header = Header {
             kernel: kernel.clone(),
             device: device.clone(),
@@ -301,7 +301,7 @@ fn last_resort(kernel: &Kernel, configs: &mut Vec<Config>, samples: &[Sample]) -
 }
 
 /// What a tree loses on `test`, beside one config for all that was chosen on `grown`.
-fn judged(tree: &Tree, grown: &[Sample], test: &[Sample]) -> Loss {
+fn loss_on(tree: &Tree, grown: &[Sample], test: &[Sample]) -> Loss {
     let lost = |loss: f64| 1.0 - (-loss).exp();
     let mut losses: Vec<f64> = test.iter().map(|sample| lost(tree.loss(sample))).collect();
     losses.sort_by(f64::total_cmp);

@@ -199,7 +199,7 @@ impl Header {
              /// threshold, else to `high`.\nstruct Node {{\n    int quantity;\n    double threshold;\n    int low, high;\n    int configs[{PER_LEAF}];\n}};\n\n"
         );
         out += &format!("inline constexpr std::array<Node, {}> tree{{{{\n", self.tree.0.len());
-        let used = self.used();
+        let used = self.split_quantities();
         for node in &self.tree.0 {
             out += &match node {
                 Node::Split { quantity, threshold, to: [low, high] } => {
@@ -223,7 +223,7 @@ impl Header {
     }
 
     /// The quantities that the tree splits, in rising order.
-    fn used(&self) -> Vec<usize> {
+    fn split_quantities(&self) -> Vec<usize> {
         let split = |node: &Node| if let Node::Split { quantity, .. } = node { Some(*quantity) } else { None };
         let mut used: Vec<usize> = self.tree.0.iter().filter_map(split).collect();
         used.sort_unstable();
@@ -232,7 +232,7 @@ impl Header {
     }
 
     /// Fields are slots behind the parameters, limits behind them.
-    fn folded(&self, expr: &seqtune_kernel::expressions::Expr) -> seqtune_kernel::expressions::Expr {
+    fn fold(&self, expr: &seqtune_kernel::expressions::Expr) -> seqtune_kernel::expressions::Expr {
         let kernel = &self.kernel;
         let nothing = Problem { values: vec![0.0; kernel.fields.len()] };
         let env = kernel.env(&nothing, Some(&self.device));
@@ -261,7 +261,7 @@ impl Header {
         let mut parts = 0;
         for constraint in kernel.constraints.iter().filter(checked) {
             let slot = |s: usize| named.slot(s);
-            let (statements, last) = expression(&self.folded(&constraint.expr), &slot, &mut parts);
+            let (statements, last) = expression(&self.fold(&constraint.expr), &slot, &mut parts);
             out += &format!(
                 "    // {}\n{statements}    if (!({last} == 1.0)) return false;\n",
                 c_comment(&constraint.reason)
@@ -273,7 +273,7 @@ impl Header {
     /// The function that walks the tree.
     fn tree_walk(&self, named: &Named) -> String {
         let kernel = &self.kernel;
-        let used = self.used();
+        let used = self.split_quantities();
         let mut out = String::from("namespace detail {\n\n/// The leaf that a problem ends at.\n");
         out += "inline const Node& leaf([[maybe_unused]] const Problem& p) {\n";
         let derived: Vec<_> = kernel.features.iter().filter(|f| f.known_after == 0).collect();
@@ -283,7 +283,7 @@ impl Header {
             values.push(match quantity.checked_sub(kernel.fields.len()) {
                 None => format!("double(p.{})", named.fields[*quantity]),
                 Some(at) => {
-                    let (statements, last) = expression(&self.folded(&derived[at].expr), &slot, &mut parts);
+                    let (statements, last) = expression(&self.fold(&derived[at].expr), &slot, &mut parts);
                     out += &statements;
                     last
                 }

@@ -31,7 +31,7 @@ pub(crate) struct Tree(pub(crate) Vec<Node>);
 /// What an illegal config counts as: a third of the speed.
 const ILLEGAL: f64 = 1.1;
 
-fn counted(loss: f64) -> f64 {
+fn countable_loss(loss: f64) -> f64 {
     if loss.is_finite() { loss } else { ILLEGAL }
 }
 
@@ -49,7 +49,7 @@ struct Split {
 }
 
 /// A number between two of which the larger may just be equal: halfway, and whole numbers where they are.
-fn between(low: f64, high: f64) -> f64 {
+fn cut_between(low: f64, high: f64) -> f64 {
     let middle = low + 0.5 * (high - low);
     if low.fract() == 0.0 && high.fract() == 0.0 { middle.floor() } else { middle }
 }
@@ -126,7 +126,7 @@ fn leaf(samples: &[Sample], members: &[usize]) -> Node {
 fn sums(samples: &[Sample], members: &[usize]) -> Vec<f64> {
     let mut sums = vec![0.0; samples.first().map_or(0, |s| s.losses.len())];
     for member in members {
-        sums.iter_mut().zip(&samples[*member].losses).for_each(|(sum, loss)| *sum += counted(*loss));
+        sums.iter_mut().zip(&samples[*member].losses).for_each(|(sum, loss)| *sum += countable_loss(*loss));
     }
     sums
 }
@@ -152,8 +152,8 @@ fn best_split(samples: &[Sample], members: &[usize]) -> Option<Split> {
         let (mut left, mut right) = (vec![0.0; total.len()], total.clone());
         for (count, pair) in order.windows(2).enumerate() {
             for ((left, right), loss) in left.iter_mut().zip(&mut right).zip(&samples[pair[0]].losses) {
-                *left += counted(*loss);
-                *right -= counted(*loss);
+                *left += countable_loss(*loss);
+                *right -= countable_loss(*loss);
             }
             let (low, high) = (value(&pair[0]), value(&pair[1]));
             if low == high || count + 1 < LEAST || order.len() - count - 1 < LEAST {
@@ -161,7 +161,7 @@ fn best_split(samples: &[Sample], members: &[usize]) -> Option<Split> {
             }
             let gain = whole - lowest(&left) - lowest(&right);
             if gain > best.as_ref().map_or(1e-9, |b| b.gain) {
-                best = Some(Split { gain, quantity, threshold: between(low, high) });
+                best = Some(Split { gain, quantity, threshold: cut_between(low, high) });
             }
         }
     }

@@ -43,8 +43,8 @@ pub fn run(args: &Args) -> Result<()> {
         return input("--measured is for sweeps; these datasets hold what tuners chose");
     }
     let model = args.on.load(kernel, table, args.all_problems)?;
-    let given = given(args, kernel)?;
-    let ask = replay::Options { objective: args.objective, whole: args.all_problems, trees: None };
+    let given = read_given(args, kernel)?;
+    let ask = replay::ReplayOptions { objective: args.objective, whole: args.all_problems, trees: None };
     let tests = replay::held_out(kernel, &model, table, ask)?;
     let rows = measured::replay(&Predictor::new(kernel, &model)?, table, &tests, args.objective, &given)?;
     if args.json {
@@ -55,13 +55,13 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Reads numbers of first choices, or configs, before which nothing is measured.
-fn given(args: &Args, kernel: &Kernel) -> Result<Vec<Given>> {
+fn read_given(args: &Args, kernel: &Kernel) -> Result<Vec<Given>> {
     let numbers: Vec<Option<usize>> = args.measured.iter().map(|given| given.parse().ok()).collect();
     let given = match numbers.iter().all(Option::is_some) {
         true => numbers.into_iter().flatten().map(Given::First).collect(),
         false => {
             let configs = args.measured.iter().map(|text| kernel.config(text));
-            let configs = configs.collect::<Result<Vec<_>>>().map_err(|e| e.at("--measured"))?;
+            let configs = configs.collect::<Result<Vec<_>>>().map_err(|e| e.at_place("--measured"))?;
             vec![Given::These(Vec::new()), Given::These(configs)]
         }
     };

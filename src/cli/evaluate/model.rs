@@ -11,7 +11,7 @@ use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::{plot, replay, tuned};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Kernel, Objective, counted, limits};
+use seqtune_kernel::{Kernel, Objective, count_noun, limits};
 use seqtune_predict::Model;
 use seqtune_predict::confidence::MIN_PROBLEMS;
 use seqtune_predict::model::Part;
@@ -76,9 +76,9 @@ pub fn run(args: &Args) -> Result<()> {
     claim_drawings(&[args.sweeps.plot.as_ref(), args.html.as_ref()], args.force, &read)?;
     let corpus = args.on.tables()?;
     if corpus.iter().all(|data| data.table.is_tuned()) {
-        return tuned(args, &corpus);
+        return judge_by_tuned(args, &corpus);
     }
-    if let Some(option) = args.tuned.given() {
+    if let Some(option) = args.tuned.first_given() {
         return input(format!("{option} is for tuned datasets; these are sweeps"));
     }
     match &corpus[..] {
@@ -90,14 +90,14 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Judges by what tuners chose.
-fn tuned(args: &Args, corpus: &[KernelTable]) -> Result<()> {
+fn judge_by_tuned(args: &Args, corpus: &[KernelTable]) -> Result<()> {
     if args.sweeps.plot.is_some() || args.sweeps.all_problems {
         let option = if args.sweeps.all_problems { "--all-problems" } else { "--plot" };
         return input(format!("{option} is for sweeps; these datasets hold what tuners chose"));
     }
     let device = args.tuned.device_in(corpus)?;
     let library = trees(args.lightgbm.unwrap_or(true))?;
-    let ask = tuned::Options {
+    let ask = tuned::TunedSettings {
         device: device.as_ref(),
         part: args.tuned.part.unwrap_or(Part::Test),
         library: library.as_ref(),
@@ -135,7 +135,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     }
     let library = if args.lightgbm == Some(true) { Some(LightGbm::open()?) } else { None };
     let trees = library.as_ref().map(|library| (library, args.seed));
-    let ask = replay::Options { objective: *objective, whole: *all_problems, trees };
+    let ask = replay::ReplayOptions { objective: *objective, whole: *all_problems, trees };
     let report = replay::evaluate(kernel, model, table, ask, &mut |what| tell(&format!("evaluate: {what}")))?;
     if let Some(path) = plot {
         plot::write(path, &pages::bars(&report)?)?;
@@ -153,7 +153,7 @@ fn swept(args: &Args, model: &Model, kernel: &Kernel, table: &Table) -> Result<(
     if report.test_problems < MIN_PROBLEMS {
         warn(&format!(
             "{} held out: so few say little of other sizes; `evaluate folds DATASETS` judges all in turn",
-            counted(report.test_problems, "problem")
+            count_noun(report.test_problems, "problem")
         ));
     }
     let mut text = report.table();

@@ -5,7 +5,7 @@ use seqtune_console::outputs::command_line;
 use seqtune_eval::curve::Curve;
 use seqtune_eval::html::{Page, reliability_diagram};
 use seqtune_eval::method::Method;
-use seqtune_eval::{Report, plot, tuned};
+use seqtune_eval::{ReplayReport, plot, tuned};
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
 use seqtune_predict::confidence::TopPrediction;
@@ -20,8 +20,8 @@ fn version() -> (String, String) {
 }
 
 /// Bars of every method, as SVG.
-pub fn bars(report: &Report) -> Result<String> {
-    let group = |row: &seqtune_eval::Row| plot::Group {
+pub fn bars(report: &ReplayReport) -> Result<String> {
+    let group = |row: &seqtune_eval::ReplayRow| plot::Group {
         label: row.method.name().replace(' ', ","),
         values: vec![100.0 * row.mean, 100.0 * row.best_of_5],
     };
@@ -32,7 +32,7 @@ pub fn bars(report: &Report) -> Result<String> {
 }
 
 /// An evaluation on sweeps as a page.
-pub fn of_swept(on: &ModelAndDatasets, model: &Model, report: &Report, curve: &Curve) -> Result<Page> {
+pub fn of_swept(on: &ModelAndDatasets, model: &Model, report: &ReplayReport, curve: &Curve) -> Result<Page> {
     let first = report.rows.first();
     let mut facts = vec![
         ("command".to_string(), command_line()),
@@ -69,8 +69,8 @@ pub fn of_swept(on: &ModelAndDatasets, model: &Model, report: &Report, curve: &C
 }
 
 /// An evaluation on tuned configs as a page, the solver with the fewest right first choices first.
-pub fn of_tuned(on: &ModelAndDatasets, reports: &[tuned::Report]) -> Result<Page> {
-    let row = |report: &tuned::Report, method| report.rows.iter().find(|r| r.method == method).map(|r| r.exact);
+pub fn of_tuned(on: &ModelAndDatasets, reports: &[tuned::TunedReport]) -> Result<Page> {
+    let row = |report: &tuned::TunedReport, method| report.rows.iter().find(|r| r.method == method).map(|r| r.exact);
     let mean = |method| mean(reports.iter().filter_map(|report| row(report, method)));
     let methods = [
         (Method::Majority, "majority"),
@@ -89,13 +89,13 @@ pub fn of_tuned(on: &ModelAndDatasets, reports: &[tuned::Report]) -> Result<Page
         ["first choice", "among first 5", "among first 10"].into_iter().enumerate().map(group).collect();
     let title = format!("problems whose tuned config is named, mean of {} kernels", reports.len());
     let firsts: Vec<TopPrediction> = reports.iter().flat_map(|report| report.firsts.iter().copied()).collect();
-    let mut sorted: Vec<&tuned::Report> = reports.iter().collect();
-    let first = |report: &tuned::Report| row(report, Method::Predict).map_or(0.0, |exact| exact[0]);
+    let mut sorted: Vec<&tuned::TunedReport> = reports.iter().collect();
+    let first = |report: &tuned::TunedReport| row(report, Method::Predict).map_or(0.0, |exact| exact[0]);
     sorted.sort_by(|a, b| first(a).total_cmp(&first(b)));
-    let exact = |report: &tuned::Report, (method, _): (Method, &str)| {
+    let exact = |report: &tuned::TunedReport, (method, _): (Method, &str)| {
         row(report, method).map_or("-".into(), |exact| exact.map(percent).join(" / "))
     };
-    let cells = |report: &&tuned::Report| {
+    let cells = |report: &&tuned::TunedReport| {
         let mut cells = vec![report.kernel.clone(), report.test_problems.to_string()];
         cells.extend(methods.into_iter().rev().map(|method| exact(report, method)));
         cells

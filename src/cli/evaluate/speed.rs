@@ -3,7 +3,7 @@
 use seqtune_console::progress::Bar;
 use seqtune_eval::speed::{SpeedRun, judging, latency, legality, throughput};
 use seqtune_kernel::Device;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
@@ -77,10 +77,10 @@ pub fn run(args: Args) -> Result<()> {
         true => Some(judging(&kernel, &predictor, &device, sized(args.scored))?),
         false => None,
     };
-    let mut devices = Device::shipped()?;
+    let mut devices = Device::all_shipped()?;
     devices.extend(model.meta.devices.clone());
     let mut bar = Bar::new("legality", args.legality as u64);
-    let legality = legality(&kernel, &predictor, &devices, sized(args.legality), &mut |at| bar.at(at, ""))?;
+    let legality = legality(&kernel, &predictor, &devices, sized(args.legality), &mut |at| bar.move_to(at, ""))?;
     bar.end();
     if args.json {
         return seqtune_console::answer::answer_json(
@@ -96,19 +96,19 @@ pub fn run(args: Args) -> Result<()> {
     for throughput in &throughputs {
         seqtune_console::answer::answer(&format!(
             "{} in a batch, width {}, {}: {:.0} a second",
-            counted(throughput.problems, "problem"),
+            count_noun(throughput.problems, "problem"),
             throughput.width,
-            counted(throughput.threads, "thread"),
+            count_noun(throughput.threads, "thread"),
             throughput.per_second
         ));
     }
     if let Some(judging) = &judging {
         seqtune_console::answer::answer(&format!(
             "{} of {} judged, {} of them by their own score, {}: {:.0} a second",
-            counted(judging.configs as usize, "legal config"),
-            counted(judging.problems, "problem"),
+            count_noun(judging.configs as usize, "legal config"),
+            count_noun(judging.problems, "problem"),
             judging.scored,
-            counted(judging.threads, "thread"),
+            count_noun(judging.threads, "thread"),
             judging.per_second
         ));
     }

@@ -2,8 +2,8 @@
 
 use seqtune_console::answer::answer;
 use seqtune_console::outputs::{Kind, Replace, claim};
-use seqtune_data::formats::clblast::{Choice, Table, whole_tiles, write_database, write_header};
-use seqtune_kernel::counted;
+use seqtune_data::formats::clblast::{ClblastTable, PredictedConfig, whole_tiles, write_database, write_header};
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::threads::cores;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// A folder of several models gives a table for each of CLBlast's kernels: `xgemm_direct`, `xgemm`, and `gemm_routine`, which chooses
 /// between the two.
 #[derive(clap::Args)]
-pub struct ClblastArgs {
+pub struct ClblastExportArgs {
     /// Folder of a model of a CLBlast kernel, or of several such folders
     model: PathBuf,
     /// Problems such as M=512,N=256,K=64, files of problems, or `-`
@@ -48,7 +48,7 @@ pub struct ClblastArgs {
 /// What CLBlast has parameters of.
 const OF_CLBLAST: [&str; 3] = ["xgemm_direct", "xgemm", "gemm_routine"];
 
-pub fn run(args: ClblastArgs) -> Result<()> {
+pub fn run(args: ClblastExportArgs) -> Result<()> {
     let kind = match args.output.extension().and_then(|e| e.to_str()) {
         Some("h") => Kind::ClblastHeader,
         Some("json") => Kind::ClblastJson,
@@ -88,7 +88,7 @@ pub fn run(args: ClblastArgs) -> Result<()> {
     grounds.dedup();
     let about = format!(
         "{} of {}, model{} {}; {}",
-        counted(problems.len(), "product"),
+        count_noun(problems.len(), "product"),
         names.join(", "),
         if digests.len() > 1 { "s" } else { "" },
         digests.join(", "),
@@ -104,14 +104,14 @@ pub fn run(args: ClblastArgs) -> Result<()> {
 }
 
 /// First choices of a kernel for products. The indirect kernel is asked for the product of whole tiles that it computes.
-fn table<'a>(kernel: &'a Kernel, model: &Model, device: &Device, products: &[String]) -> Result<Table<'a>> {
+fn table<'a>(kernel: &'a Kernel, model: &Model, device: &Device, products: &[String]) -> Result<ClblastTable<'a>> {
     let asked = products.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>>>()?;
     let padded: Vec<Problem> = asked.iter().map(|problem| whole_tiles(kernel, problem)).collect();
     let query = Query { top: 1, threads: cores(), ..Query::new(device) };
     let predicted = Predictor::new(kernel, model)?.predict(&padded, &query)?;
     let choices = std::iter::zip(asked, predicted).filter_map(|(problem, prediction)| {
         let first = prediction.candidates.into_iter().next()?;
-        Some(Choice { problem, config: first.config, time_us: first.time_us })
+        Some(PredictedConfig { problem, config: first.config, time_us: first.time_us })
     });
-    Ok(Table { kernel, choices: choices.collect() })
+    Ok(ClblastTable { kernel, choices: choices.collect() })
 }

@@ -4,7 +4,7 @@ use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Dataset;
 use seqtune_data::version::carry_over;
 use seqtune_kernel::Kernel;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
@@ -36,14 +36,14 @@ pub fn run(args: Args) -> Result<()> {
     claim(&args.output, Kind::Dataset, args.replace, &[])?;
     let dataset = Dataset::load(&args.dataset)?;
     let dataset = match &args.kernel {
-        Some(kernel) => carried(&args, &seqtune_console::inputs::kernel(kernel)?, &dataset)?,
+        Some(kernel) => with_kernel(&args, &seqtune_console::inputs::kernel(kernel)?, &dataset)?,
         None => dataset,
     };
     dataset.save(&args.output)?;
     seqtune_console::answer::answer(&format!(
         "{}: {}, hash {}",
         args.output.display(),
-        counted(dataset.records.len(), "record"),
+        count_noun(dataset.records.len(), "record"),
         dataset.hash()
     ));
     if let Some(beside) = dataset.beside_library() {
@@ -53,8 +53,8 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The dataset as one of that version of its kernel.
-fn carried(args: &Args, kernel: &Kernel, dataset: &Dataset) -> Result<Dataset> {
-    let carried = carry_over(kernel, dataset).map_err(|e| e.at(args.dataset.display()))?;
+fn with_kernel(args: &Args, kernel: &Kernel, dataset: &Dataset) -> Result<Dataset> {
+    let carried = carry_over(kernel, dataset).map_err(|e| e.at_place(args.dataset.display()))?;
     if !carried.set.is_empty() {
         seqtune_console::answer::tell(&format!(
             "carried over to the kernel of {}: {} in every config{}",

@@ -5,7 +5,7 @@ use seqtune_choose::{Point, Points, Predicted};
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_console::progress::Bar;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::limits;
@@ -105,7 +105,7 @@ impl Watched {
     fn step(&self) {
         let (bar, done) = &mut *self.bar.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
-        bar.at(*done, "answers of the model");
+        bar.move_to(*done, "answers of the model");
     }
 
     fn end(self) {
@@ -161,9 +161,9 @@ pub fn run(args: HeaderArgs) -> Result<()> {
         "{}: {}; {} in a table, all others by a tree of {}; {}",
         args.output.display(),
         Grounds::from_meta(&model.meta, &device).words(),
-        counted(fixed, "fixed problem"),
-        counted(header.leaves(), "leaf"),
-        counted(configs, "config")
+        count_noun(fixed, "fixed problem"),
+        count_noun(header.leaves(), "leaf"),
+        count_noun(configs, "config")
     ));
     answer(&format!(
         "the tree against the model, on {} other problems ({}): the model's first choice in {:.1} %; {:.2} % of the predicted speed lost (ninth decile {:.2} %), {:.2} % by the best single config",

@@ -7,15 +7,15 @@ use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_console::progress::Bar;
 use seqtune_data::formats::miopen::{
     Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Stretched, Unsaid, convolutions_of_lines, device_name,
-    readable_lines, stretched,
+    readable_lines, stretch,
 };
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::kernel_toml::spec::Field;
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, listed};
+use seqtune_kernel::{Checker, Config, ConfigSpace, Device, Kernel, Problem, list_names};
 use seqtune_predict::{Grounds, Meta, Model, Predictor, Quality, Query};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// Put the file where MIOpen looks for it, under the name that MIOpen uses: ~/.config/miopen/<device>.HIP.<version>.udb.txt
 /// (docs/integrations/miopen.md)
 #[derive(clap::Args)]
-pub struct MiopenArgs {
+pub struct MiopenExportArgs {
     /// Folder of the model or models
     model: PathBuf,
     /// Files of convolutions, or `-` for standard input
@@ -81,18 +81,18 @@ pub struct MiopenArgs {
 }
 
 /// Convolutions of all files, each once.
-fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
-    let MiopenArgs { direction: directions, dtype: dtypes, layout, .. } = args;
+fn convolutions(args: &MiopenExportArgs) -> Result<Vec<Convolution>> {
+    let MiopenExportArgs { direction: directions, dtype: dtypes, layout, .. } = args;
     let unsaid = Unsaid { directions: directions.clone(), dtypes: dtypes.clone(), layout: layout.clone() };
     let mut all = Vec::new();
     for path in &args.problems {
         let text = read_stream(path, limits::LIST)?;
         let place = path.display();
         if args.strict {
-            all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at(place))?);
+            all.extend(convolutions_of_lines(&text, &unsaid).map_err(|e| e.at_place(place))?);
             continue;
         }
-        let found = readable_lines(&text, &unsaid).map_err(|e| e.at(&place))?;
+        let found = readable_lines(&text, &unsaid).map_err(|e| e.at_place(&place))?;
         for (reason, counts) in &found.left_out.0 {
             let (rows, lines, example) = (counts.rows, found.lines, &counts.example);
             warn(&format!("{place}: {rows} of {lines} lines are left out: {reason}, such as {example}"));
@@ -100,7 +100,8 @@ fn convolutions(args: &MiopenArgs) -> Result<Vec<Convolution>> {
         all.extend(found.convolutions);
     }
     if !args.range.is_empty() {
-        let Stretched { convolutions: made, impossible } = stretched(&all, &args.range).map_err(|e| e.at("--range"))?;
+        let Stretched { convolutions: made, impossible } =
+            stretch(&all, &args.range).map_err(|e| e.at_place("--range"))?;
         if impossible > 0 {
             warn(&format!(
                 "{impossible} combinations of sizes leave no room for the filter, or their groups do not divide the channels; they are left out"
@@ -130,13 +131,13 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
     labels.into_iter().filter_map(|label| convolution.problem(kernel, label).ok()).collect()
 }
 
-pub fn run(args: MiopenArgs) -> Result<()> {
+pub fn run(args: MiopenExportArgs) -> Result<()> {
     claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
     let known = Model::kernels_in(&args.model)?;
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
         return input(format!("--solver `{unknown}`: the model knows {}", known.join(", ")));
     }
-    let (wanted, device) = wanted(&args, known)?;
+    let (wanted, device) = wanted_solvers(&args, known)?;
     let convolutions = convolutions(&args)?;
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
     let mut bar = Bar::new("export", wanted.len() as u64);
@@ -145,14 +146,14 @@ pub fn run(args: MiopenArgs) -> Result<()> {
         if !kernel.fields.iter().any(|f| f.name == "direction") {
             return input(format!("kernel {name} is no solver of MIOpen"));
         }
-        let (places, problems) = served(&kernel, &device, &convolutions)?;
+        let (places, problems) = served_convolutions(&kernel, &device, &convolutions)?;
         let threads = cores();
         let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
         let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
         for ((at, problem), prediction) in places.into_iter().zip(problems).zip(predicted) {
             found[at].extend(prediction.candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
         }
-        bar.at(i + 1, name);
+        bar.move_to(i + 1, name);
     }
     bar.end();
     let mut export = Export::default();
@@ -183,8 +184,8 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     answer(&format!(
         "{}: {} for {} on {}, which MIOpen reads as ~/.config/miopen/{name}.HIP.VERSION.udb.txt; {}",
         args.output.display(),
-        counted(entries, "config"),
-        counted(found.len() - unserved, "convolution"),
+        count_noun(entries, "config"),
+        count_noun(found.len() - unserved, "convolution"),
         device.name,
         learned_on(&args, &wanted)?
     ));
@@ -192,14 +193,14 @@ pub fn run(args: MiopenArgs) -> Result<()> {
 }
 
 /// `learned on MI50 only`: the devices of any of these solvers' models.
-fn learned_on(args: &MiopenArgs, solvers: &[String]) -> Result<String> {
+fn learned_on(args: &MiopenExportArgs, solvers: &[String]) -> Result<String> {
     let metas = solvers.iter().map(|solver| meta(args, solver)).collect::<Result<Vec<_>>>()?;
     let learned = seqtune_console::inputs::learned_by(&metas);
-    Ok(format!("learned on {} only", listed(learned.iter().map(|device| device.name.as_str()), "and")))
+    Ok(format!("learned on {} only", list_names(learned.iter().map(|device| device.name.as_str()), "and")))
 }
 
 /// The description of a solver's model.
-fn meta(args: &MiopenArgs, solver: &str) -> Result<Meta> {
+fn meta(args: &MiopenExportArgs, solver: &str) -> Result<Meta> {
     Meta::load(&Model::file_for(&args.model, Some(solver), Quality::Auto)?)
 }
 
@@ -218,7 +219,7 @@ fn warn_of_name(output: &Path, device: &Device, name: &str) {
 }
 
 /// The solvers that are asked, of those that the model knows, and the device.
-fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)> {
+fn wanted_solvers(args: &MiopenExportArgs, known: Vec<String>) -> Result<(Vec<String>, Device)> {
     let mut wanted = known;
     wanted.retain(|k| args.solver.is_empty() || args.solver.contains(k));
     if wanted.is_empty() {
@@ -251,7 +252,11 @@ fn wanted(args: &MiopenArgs, known: Vec<String>) -> Result<(Vec<String>, Device)
 }
 
 /// The convolutions that a kernel serves on a device, by index, and their problems.
-fn served(kernel: &Kernel, device: &Device, convolutions: &[Convolution]) -> Result<(Vec<usize>, Vec<Problem>)> {
+fn served_convolutions(
+    kernel: &Kernel,
+    device: &Device,
+    convolutions: &[Convolution],
+) -> Result<(Vec<usize>, Vec<Problem>)> {
     let checker = Checker::new(kernel);
     let (mut places, mut problems) = (Vec::new(), Vec::new());
     for (at, convolution) in convolutions.iter().enumerate() {

@@ -4,7 +4,7 @@ use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_console::answer::answer;
 use seqtune_data::Twice;
 use seqtune_data::formats::clocks;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
@@ -45,19 +45,19 @@ pub fn run(args: ClocksArgs) -> Result<()> {
     let (kernel, device) =
         (seqtune_console::inputs::kernel(&args.kernel)?, seqtune_console::inputs::device(&args.device)?);
     let command = seqtune_console::outputs::command_line();
-    let choice = clocks::Choice { measured: &args.measured, without: &args.without, only: &args.only };
-    let clocks::Imported { dataset, rows, programs, left_out, bad } =
+    let choice = clocks::ClocksOptions { measured: &args.measured, without: &args.without, only: &args.only };
+    let clocks::ImportedClocks { dataset, rows, programs, left_out, bad } =
         clocks::import(&kernel, &device, &files, &choice, command)?;
     let left = left_behind(&Twice::default(), &left_out, "row", &bad);
     args.target.save(&dataset, (rows, &bad), ("row", &left))?;
     let mut text = format!(
         "{}: {} of {} on {} from {} of {}",
         args.target.output.display(),
-        counted(dataset.records.len(), "record"),
+        count_noun(dataset.records.len(), "record"),
         kernel.name,
         device.name,
-        counted(rows, "row"),
-        counted(programs, "program"),
+        count_noun(rows, "row"),
+        count_noun(programs, "program"),
     );
     text += &left;
     answer(&text);

@@ -4,10 +4,10 @@ use crate::cli::import::options::Strictness;
 use seqtune_console::inputs::{named_after, stem};
 use seqtune_console::outputs::{Kind, Replace, claim_all, file_name};
 use seqtune_console::progress::Bar;
-use seqtune_data::formats::miopen::{self, Import, Imported, Kept, Times};
+use seqtune_data::formats::miopen::{self, ImportedMiopen, Kept, MiopenOptions, Times};
 use seqtune_data::{BadRows, Counts};
 use seqtune_kernel::Device;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::open_regular;
 use seqtune_kernel::limits;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Imports MIOpen's performance databases, one dataset per device and solver
 #[derive(clap::Args)]
-pub struct MiopenArgs {
+pub struct MiopenImportArgs {
     /// Databases: SQLite (.db) or text (.db.txt), each also as .bz2
     #[arg(required = true)]
     databases: Vec<PathBuf>,
@@ -58,12 +58,12 @@ fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
     // a file that is not there has no device either
     open_regular(path, limits::FOREIGN)?;
     let (place, stem) = (path.display(), stem(path));
-    let told = miopen::named(&stem);
+    let told = miopen::read_name(&stem);
     let own = named_after(path);
     let Some(named) = named else {
         return match (own, told) {
             (Some(own), _) => Ok(own),
-            (None, Some(told)) => told.described(&stem).map_err(|e| e.at(place)),
+            (None, Some(told)) => told.described_device(&stem).map_err(|e| e.at_place(place)),
             (None, None) => input(format!(
                 "{place}: no described device is called `{stem}`; name the device that it was made on with --device"
             )),
@@ -84,12 +84,12 @@ fn named_device(path: &Path, named: Option<&str>) -> Result<Device> {
     }
 }
 
-pub fn run(args: MiopenArgs) -> Result<()> {
+pub fn run(args: MiopenImportArgs) -> Result<()> {
     let device = |path: &Path| named_device(path, args.device.as_deref());
     let mut times: BTreeMap<String, Times> = BTreeMap::new();
     let mut bad = BadRows::default();
     let mut check = |path: &Path, found: BadRows, rows: usize| {
-        let checked = found.check(rows, args.strictness.strict).map_err(|e| e.at(path.display()));
+        let checked = found.check(rows, args.strictness.strict).map_err(|e| e.at_place(path.display()));
         bad.extend(found);
         checked
     };
@@ -114,8 +114,8 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     let rows: usize = databases.iter().map(|database| database.rows.len()).sum();
     let mut bar = Bar::new("import", rows as u64);
     let (command, rules) = (seqtune_console::outputs::command_line(), args.rules);
-    let ask = Import { solvers: &args.solver, times: &times, rules, command };
-    let mut imported = miopen::import(&databases, &ask, &mut |done| bar.at(done, "rows"))?;
+    let ask = MiopenOptions { solvers: &args.solver, times: &times, rules, command };
+    let mut imported = miopen::import(&databases, &ask, &mut |done| bar.move_to(done, "rows"))?;
     bar.end();
     imported.bad.extend(bad);
     if imported.datasets.is_empty() {
@@ -136,7 +136,7 @@ pub fn run(args: MiopenArgs) -> Result<()> {
     report(&args, &imported)
 }
 
-fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
+fn report(args: &MiopenImportArgs, imported: &ImportedMiopen) -> Result<()> {
     let records: usize = imported.datasets.values().map(|d| d.records.len()).sum();
     if args.json {
         let of = |((device, solver), d): (&(String, String), &seqtune_data::Dataset)| serde_json::json!({ "device": device, "solver": solver, "records": d.records.len() });
@@ -152,8 +152,8 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     let mut text = format!(
         "{}: {} of {}, {} with a time\n",
         args.output.display(),
-        counted(records, "record"),
-        counted(imported.rows, "row"),
+        count_noun(records, "record"),
+        count_noun(imported.rows, "row"),
         imported.timed
     );
     for ((device, solver), dataset) in &imported.datasets {
@@ -161,18 +161,18 @@ fn report(args: &MiopenArgs, imported: &Imported) -> Result<()> {
     }
     let left_out: usize = imported.left_out.values().map(|c| c.rows).sum();
     if imported.repeated > 0 {
-        text += &format!("left out, {}: the same as an earlier one\n", counted(imported.repeated, "row"));
+        text += &format!("left out, {}: the same as an earlier one\n", count_noun(imported.repeated, "row"));
     }
     if imported.hidden > 0 {
         text += &format!(
             "left out, {}: behind an earlier entry of the same key and solver, which is the one that MIOpen reads\n",
-            counted(imported.hidden, "row")
+            count_noun(imported.hidden, "row")
         );
     }
     if imported.replaced > 0 {
-        text += &format!("replaced, {}: a later file has the same problem\n", counted(imported.replaced, "row"));
+        text += &format!("replaced, {}: a later file has the same problem\n", count_noun(imported.replaced, "row"));
     }
-    text += &format!("left out: {}\n", counted(left_out, "row"));
+    text += &format!("left out: {}\n", count_noun(left_out, "row"));
     for ((solver, reason), counts) in &imported.left_out {
         text += &format!("  {:>8}  {solver}: {reason}\n            first: {}\n", counts.rows, counts.example);
     }

@@ -5,7 +5,7 @@ use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened::{self, OpenedText};
 use seqtune_data::formats::values::FieldSource;
 use seqtune_data::{BadRows, Dataset, Twice};
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ pub fn readable<F, T>(files: &[F], strict: bool, read: &dyn Fn(&F) -> Result<T>)
     for file in files {
         match read(file) {
             Ok(one) => found.push(one),
-            Err(e) if strict => return Err(e.at("--strict")),
+            Err(e) if strict => return Err(e.at_place("--strict")),
             Err(e) => unread.push(e),
         }
     }
@@ -107,14 +107,14 @@ pub fn left_behind(twice: &Twice, left_out: &BTreeMap<String, usize>, what: &str
     if twice.again > 0 {
         text += &format!(
             "\nmeasured again, {}: the times stand beside those of an earlier one",
-            counted(twice.again, what)
+            count_noun(twice.again, what)
         );
     }
     if twice.same > 0 {
-        text += &format!("\nleft out, {}: the same as an earlier one", counted(twice.same, what));
+        text += &format!("\nleft out, {}: the same as an earlier one", count_noun(twice.same, what));
     }
     for (reason, count) in left_out {
-        text += &format!("\nleft out, {}: {reason}", counted(*count, what));
+        text += &format!("\nleft out, {}: {reason}", count_noun(*count, what));
     }
     text + &bad.text()
 }

@@ -2,10 +2,10 @@
 
 use crate::cli::import::options::{Target, left_behind, readable, texts};
 use seqtune_console::answer::{answer, warn};
-use seqtune_data::formats::origins::{Origins, agree, described};
-use seqtune_data::formats::sweep::{Import, Imported, Sweep};
-use seqtune_kernel::counted;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_data::formats::origins::{Origins, agree, described_device};
+use seqtune_data::formats::sweep::{ImportedSweep, Sweep, SweepImport};
+use seqtune_kernel::count_noun;
+use seqtune_kernel::error::{Result, input, quote};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Device, Kernel, Problem};
 use std::path::PathBuf;
@@ -39,26 +39,27 @@ pub fn run(args: SweepArgs, read: fn(&str) -> Result<Sweep>) -> Result<()> {
     let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     let strict = args.target.strictness.strict;
     let texts = texts(&args.files, strict)?;
-    let files: Vec<File> =
-        readable(&texts, strict, &|file| Ok((file.place.clone(), read(&file.text).map_err(|e| e.at(&file.place))?)))?;
+    let files: Vec<File> = readable(&texts, strict, &|file| {
+        Ok((file.place.clone(), read(&file.text).map_err(|e| e.at_place(&file.place))?))
+    })?;
     if files.len() > 1 && args.problem.is_some() {
         return input(
             "--problem is of one file; import files of several problems one by one, where they do not tell their sizes",
         );
     }
     let device = device(&args, &files)?;
-    let mut import = Import::new(&kernel, &device, seqtune_console::outputs::command_line());
-    let problem = |(place, sweep): &File| problem(&args, &kernel, (place, sweep)).map_err(|e| e.at(place));
+    let mut import = SweepImport::new(&kernel, &device, seqtune_console::outputs::command_line());
+    let problem = |(place, sweep): &File| problem(&args, &kernel, (place, sweep)).map_err(|e| e.at_place(place));
     let called = files.iter().find_map(|(_, sweep)| sweep.kernel.clone()).filter(|name| *name != kernel.name);
     let files: Vec<(File, String)> = readable(&files, strict, &|file| Ok((file.clone(), problem(file)?)))?;
     for ((place, sweep), problem) in files {
-        import.add(&place, sweep, &problem).map_err(|e| e.at(&place))?;
+        import.add(&place, sweep, &problem).map_err(|e| e.at_place(&place))?;
     }
     let imported = import.finish();
     let place = args.files[0].display();
-    let Imported { dataset, entries, bad, twice, left_out, .. } = &imported;
+    let ImportedSweep { dataset, entries, bad, twice, left_out, .. } = &imported;
     let left = left_behind(twice, left_out, "config", bad);
-    args.target.save(dataset, (*entries, bad), ("config", &left)).map_err(|e| e.at(place))?;
+    args.target.save(dataset, (*entries, bad), ("config", &left)).map_err(|e| e.at_place(place))?;
     answer(&(report(&args, (&kernel, called.as_deref()), &imported) + &left));
     Ok(())
 }
@@ -73,11 +74,11 @@ fn device(args: &SweepArgs, files: &[File]) -> Result<Device> {
     match (&args.device, origins.device()) {
         (Some(name), told) => {
             let device = seqtune_console::inputs::device(name)?;
-            let warning = told.map(|told| agree(&device, told)).transpose().map_err(|e| e.at(place))?;
+            let warning = told.map(|told| agree(&device, told)).transpose().map_err(|e| e.at_place(place))?;
             warning.flatten().iter().for_each(|warning| warn(&format!("{} {warning}", args.files[0].display())));
             Ok(device)
         }
-        (None, Some(told)) => described(told).map_err(|e| e.at(place)),
+        (None, Some(told)) => described_device(told).map_err(|e| e.at_place(place)),
         (None, None) => input(format!("{place}: tells no device; name it with --device")),
     }
 }
@@ -110,13 +111,13 @@ fn problem(args: &SweepArgs, kernel: &Kernel, (place, sweep): (&str, &Sweep)) ->
     }
 }
 
-fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported: &Imported) -> String {
-    let called = called.map_or(String::new(), |name| format!(" (`{}` in the files)", quoted(name)));
-    let Imported { dataset, failed, metered, .. } = imported;
+fn report(args: &SweepArgs, (kernel, called): (&Kernel, Option<&str>), imported: &ImportedSweep) -> String {
+    let called = called.map_or(String::new(), |name| format!(" (`{}` in the files)", quote(name)));
+    let ImportedSweep { dataset, failed, metered, .. } = imported;
     let mut text = format!(
         "{}: {} of {}{called} on {}, {failed} of them of configs that failed",
         args.target.output.display(),
-        counted(dataset.records.len(), "record"),
+        count_noun(dataset.records.len(), "record"),
         kernel.name,
         dataset.header.device.name
     );

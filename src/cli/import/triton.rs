@@ -3,7 +3,7 @@
 use crate::cli::import::options::{Target, field_source, left_behind, texts};
 use seqtune_data::formats::triton;
 use seqtune_data::formats::values::FieldSource;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
 
@@ -41,9 +41,13 @@ pub fn run(args: TritonArgs) -> Result<()> {
     let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     let device = seqtune_console::inputs::device(&args.device)?;
     let files = texts(&args.files, args.target.strictness.strict)?;
-    let ask =
-        triton::Options { device, key: args.key, set: args.set, command: seqtune_console::outputs::command_line() };
-    let triton::Imported { dataset, rows, first_key, twice, failed, left_out, unsaid, bad } =
+    let ask = triton::TritonOptions {
+        device,
+        key: args.key,
+        set: args.set,
+        command: seqtune_console::outputs::command_line(),
+    };
+    let triton::ImportedTriton { dataset, rows, first_key, twice, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
     let left = left_behind(&twice, &left_out, "config", &bad) + &unsaid.text();
@@ -51,11 +55,11 @@ pub fn run(args: TritonArgs) -> Result<()> {
     let mut text = format!(
         "{}: {} of {} on {} from {} of {}, {failed} of them of configs that failed",
         args.target.output.display(),
-        counted(dataset.records.len(), "record"),
+        count_noun(dataset.records.len(), "record"),
         kernel.name,
         dataset.header.device.name,
-        counted(rows, "config"),
-        counted(files.len(), "file")
+        count_noun(rows, "config"),
+        count_noun(files.len(), "file")
     );
     text += &first_key.map_or(String::new(), |key| format!("\n{key}"));
     text += &left;

@@ -28,7 +28,7 @@ pub fn draft(args: &Args) -> Result<Draft> {
     let text = match &args.source {
         Some(source) => {
             let path = args.folder.join(source);
-            let (text, reference) = text::of_source(args, &source_of(args)?).map_err(|e| e.at(path.display()))?;
+            let (text, reference) = text::of_source(args, &source_of(args)?).map_err(|e| e.at_place(path.display()))?;
             texts.extend(reference.map(|code| (text::reference(args).to_string(), code)));
             text
         }

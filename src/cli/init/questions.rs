@@ -37,7 +37,7 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
     }
 
     /// Asks until the answer is sound beside those of before; false where it is empty.
-    fn answered(&mut self, args: &mut Args, question: &str, set: Set) -> Result<bool> {
+    fn ask_until_sound(&mut self, args: &mut Args, question: &str, set: Set) -> Result<bool> {
         for _ in 0..PATIENCE {
             let text = self.line(question)?;
             if text.is_empty() {
@@ -56,10 +56,10 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
         input(format!("{PATIENCE} answers in a row could not be taken; nothing was written"))
     }
 
-    /// [`Dialogue::answered`], where there has to be an answer.
-    fn needed(&mut self, args: &mut Args, question: &str, set: Set) -> Result<()> {
+    /// [`Dialogue::ask_until_sound`], where there has to be an answer.
+    fn ask_until_given(&mut self, args: &mut Args, question: &str, set: Set) -> Result<()> {
         for _ in 0..PATIENCE {
-            if self.answered(args, question, set)? {
+            if self.ask_until_sound(args, question, set)? {
                 return Ok(());
             }
             writeln!(self.questions, "  an answer is needed").ok();
@@ -74,17 +74,17 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
     pub fn ask(&mut self, args: &mut Args) -> Result<()> {
         so_far(args)?;
         if args.meaning.is_none() {
-            self.answered(args, "What does it compute, in a line?", &|args, text| args.meaning = Some(text))?;
+            self.ask_until_sound(args, "What does it compute, in a line?", &|args, text| args.meaning = Some(text))?;
         }
         if args.field.is_empty() {
             let question = "What is given? A size as n=1..1000, or a choice as kind=a,b; empty: no more";
-            self.needed(args, question, &|args, text| args.field.push(text))?;
-            while self.answered(args, question, &|args, text| args.field.push(text))? {}
+            self.ask_until_given(args, question, &|args, text| args.field.push(text))?;
+            while self.ask_until_sound(args, question, &|args, text| args.field.push(text))? {}
         }
         if args.parameter.is_empty() {
             let question = "What may be chosen? As tile=8,[16],32 or flags=O2,O3; empty: no more";
-            self.needed(args, question, &|args, text| args.parameter.push(text))?;
-            while self.answered(args, question, &|args, text| args.parameter.push(text))? {}
+            self.ask_until_given(args, question, &|args, text| args.parameter.push(text))?;
+            while self.ask_until_sound(args, question, &|args, text| args.parameter.push(text))? {}
         }
         let is_source = |answer: &str| match answer {
             "" | "p" | "program" => Some(false),
@@ -104,22 +104,22 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
     }
 
     fn ask_of_source(&mut self, args: &mut Args) -> Result<()> {
-        self.needed(args, "Name of the source in the folder?", &|args, text| args.source = Some(text))?;
+        self.ask_until_given(args, "Name of the source in the folder?", &|args, text| args.source = Some(text))?;
         let code = source_of(args)?;
         if Signature::find(&code, None).is_err() {
-            self.needed(args, "Which of its kernel functions?", &|args, text| args.entry = Some(text))?;
+            self.ask_until_given(args, "Which of its kernel functions?", &|args, text| args.entry = Some(text))?;
         }
         for name in unsaid(args, &Signature::find(&code, args.entry.as_deref())?) {
             let question = format!("What is the argument {name}? An expression, as 2 * n");
-            self.needed(args, &question, &|args, text| args.argument.push(format!("{name}={text}")))?;
+            self.ask_until_given(args, &question, &|args, text| args.argument.push(format!("{name}={text}")))?;
         }
         let list = |text: String| text.split(';').map(|part| part.trim().to_string()).collect();
-        self.answered(
+        self.ask_until_sound(
             args,
             "Work-items in all? Expressions, `;` between dimensions, as cdiv(n, WG) * WG; empty: the first size",
             &|args, text| args.global = list(text),
         )?;
-        self.answered(args, "Work-items of a work-group? As WG; empty: the driver chooses", &|args, text| {
+        self.ask_until_sound(args, "Work-items of a work-group? As WG; empty: the driver chooses", &|args, text| {
             args.local = list(text);
         })?;
         Ok(())
@@ -127,17 +127,17 @@ impl<R: BufRead, W: Write> Dialogue<R, W> {
 
     fn ask_of_program(&mut self, args: &mut Args) -> Result<()> {
         let question = "How is it built? As gcc -O{level} {kernel}/x.c -o {build}/x; empty: not at all";
-        self.answered(args, question, &|args, text| args.build = Some(text))?;
+        self.ask_until_sound(args, question, &|args, text| args.build = Some(text))?;
         let question = "How is it started? As {build}/x {n} {tile}, or python3 {kernel}/bench.py {n}";
-        self.needed(args, question, &|args, text| args.command = Some(text))?;
+        self.ask_until_given(args, question, &|args, text| args.command = Some(text))?;
         let question = "Where is the time? json, wall, or a pattern such as time: ([0-9.]+) ms; empty: json";
-        self.answered(args, question, &|args, text| args.time = Some(text))?;
+        self.ask_until_sound(args, question, &|args, text| args.time = Some(text))?;
         if args.time.as_deref().is_some_and(|time| !["json", "wall"].contains(&time)) {
             let question = "In which unit? s, ms, us or ns; empty: s";
-            self.answered(args, question, &|args, text| args.unit = Some(text))?;
+            self.ask_until_sound(args, question, &|args, text| args.unit = Some(text))?;
         }
         let question = "What does its output hold where the result is right? A pattern; empty: it is believed";
-        self.answered(args, question, &|args, text| args.right = Some(text))?;
+        self.ask_until_sound(args, question, &|args, text| args.right = Some(text))?;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::init::asked::Args;
 use crate::cli::init::signature::{Kind, Signature};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::read_text;
 use seqtune_kernel::limits;
 use seqtune_kernel::spelling::toml;
@@ -20,14 +20,14 @@ fn list(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 fn words(what: &str, text: &str) -> Result<Vec<String>> {
     match shlex::split(text).filter(|words| !words.is_empty()) {
         Some(words) => Ok(words),
-        None => input(format!("{what} `{}`: a quote is not closed, or there is no word", quoted(text))),
+        None => input(format!("{what} `{}`: a quote is not closed, or there is no word", quote(text))),
     }
 }
 
 fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => Ok((name.trim(), value.trim())),
-        _ => input(format!("{option} {}: write NAME=…", quoted(text))),
+        _ => input(format!("{option} {}: write NAME=…", quote(text))),
     }
 }
 
@@ -40,7 +40,7 @@ fn field(text: &str) -> Result<String> {
             (Ok(min), Ok(max)) => {
                 Ok(format!("{head}, kind = \"size\", min = {min}, max = {max}, shape = true, meaning = \"size\" }}"))
             }
-            _ => input(format!("--field {}: write a range of whole numbers, as n=1..1000", quoted(text))),
+            _ => input(format!("--field {}: write a range of whole numbers, as n=1..1000", quote(text))),
         };
     }
     let labels: Vec<&str> = range.split(',').map(str::trim).collect();
@@ -67,7 +67,7 @@ fn parameter(text: &str) -> Result<String> {
     if let ([number, ..], [word, ..]) = (&numbers[..], &words[..]) {
         return input(format!(
             "--parameter {}: `{number}` is a number and `{word}` is none; a label that is a number is written {number}:{number}",
-            quoted(text)
+            quote(text)
         ));
     }
     let values = match words.is_empty() {
@@ -152,7 +152,7 @@ pub fn of_program(args: &Args) -> Result<String> {
         Some(pattern) => {
             let unit = args.unit.as_deref().unwrap_or("s");
             if !UNITS.contains(&unit) {
-                return input(format!("--unit `{}`: write one of {}", quoted(unit), UNITS.join(", ")));
+                return input(format!("--unit `{}`: write one of {}", quote(unit), UNITS.join(", ")));
             }
             format!("time = {{ pattern = {}, unit = {} }}\n", toml(pattern), toml(unit))
         }
@@ -286,7 +286,7 @@ fn arguments(args: &Args, signature: &Signature, given: &[(&str, &str)], size: &
 /// The function of a reference that is there: the one called as the program's is, or the only one; both take the same arguments.
 fn entry_of_reference(file: &str, code: &str, program: &Signature) -> Result<String> {
     let found = Signature::find(code, Some(&program.entry)).or_else(|_| Signature::find(code, None));
-    let found = found.map_err(|e| e.at(file))?;
+    let found = found.map_err(|e| e.at_place(file))?;
     let kinds = |of: &Signature| of.arguments.iter().map(|argument| argument.kind).collect::<Vec<_>>();
     match kinds(&found) == kinds(program) {
         true => Ok(found.entry),
@@ -320,6 +320,6 @@ fn default_of(text: &str) -> Result<(String, String)> {
     let (name, _, default) = values(text)?;
     match default.parse::<i64>() {
         Ok(_) => Ok((name.into(), default.into())),
-        Err(_) => Err(Error::Input(format!("--parameter {}: a source takes whole numbers", quoted(text)))),
+        Err(_) => Err(Error::Input(format!("--parameter {}: a source takes whole numbers", quote(text)))),
     }
 }

@@ -2,24 +2,23 @@
 
 use crate::cli::precompile;
 use crate::cli::shards;
-use seqtune_console::answer::{answer, answer_json, tell, warn, wrote};
+use crate::cli::sweep::summary;
+use seqtune_console::answer::{answer_json, tell, warn, wrote};
 use seqtune_console::outputs::{Kind, Replace, check_journal, claim};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::stop_at_signal;
-use seqtune_data::failures::{Failures, failures};
 use seqtune_data::recipe::{Cache, Policy, Provenance, Recipe};
-use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, NamedDataset, Outcome, Table};
+use seqtune_data::{Dataset, Header, Journal, MeasuredProblem, NamedDataset, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::canonical::Canonical;
-use seqtune_kernel::counted;
-use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::limits;
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{ConfigSpace, Device, Kernel, Problem, ruled_out};
 use seqtune_measure::programs::check_machine;
 use seqtune_measure::registry::{check_language, compilers, device_for, open};
-use seqtune_measure::sweep::plan::{Choice, Planned, check_size, plan, pooled};
-use seqtune_measure::sweep::{Report, Run};
+use seqtune_measure::sweep::Run;
+use seqtune_measure::sweep::plan::{Choice, Planned, check_size, plan, pool_plan};
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::{Acquisition, Model, Predictor, Query};
 use std::collections::HashSet;
@@ -139,7 +138,13 @@ pub struct Args {
 }
 
 /// The plan of a sweep that a model guides: the default config first, to compare with.
-fn guided(args: &Args, model: &Path, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<Planned>> {
+fn guided_plan(
+    args: &Args,
+    model: &Path,
+    kernel: &Kernel,
+    device: &Device,
+    problems: &[Problem],
+) -> Result<Vec<Planned>> {
     let model = Model::load_for(model, &kernel.name)?;
     model.check_objective(args.objective)?;
     seqtune_console::inputs::warn_of_unseen(&model.meta, device);
@@ -154,7 +159,7 @@ fn guided(args: &Args, model: &Path, kernel: &Kernel, device: &Device, problems:
     let guided = problems.iter().cloned().zip(guide);
     let mut plan: Vec<Planned> = guided.map(|(problem, configs)| Planned { problem, configs }).collect();
     if let Some(pool) = args.pool {
-        plan = pooled(kernel, plan, pool);
+        plan = pool_plan(kernel, plan, pool);
         plan.iter_mut().for_each(|planned| planned.configs.truncate(each));
     }
     for Planned { problem, configs } in &mut plan {
@@ -177,7 +182,7 @@ fn check(args: &Args) -> Result<()> {
         return input(format!("--pack {} is the journal; name another file", pack.display()));
     }
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
-    claim(pack, Kind::Dataset, Replace::OWN, &read).map_err(|e| e.at("--pack"))
+    claim(pack, Kind::Dataset, Replace::OWN, &read).map_err(|e| e.at_place("--pack"))
 }
 
 /// Measures what the plan holds and the journal does not.
@@ -186,7 +191,7 @@ fn check(args: &Args) -> Result<()> {
 /// The error of the kernel, the device or the journal; `Error::Failed` where no config works.
 pub fn run(mut args: Args) -> Result<()> {
     let began = Instant::now();
-    let shard = args.shard.as_deref().map(|text| shards::asked(text, &args.output)).transpose()?;
+    let shard = args.shard.as_deref().map(|text| shards::read_shards(text, &args.output)).transpose()?;
     if let Some(asked) = shard {
         args.output = shards::journal(&args.output, asked);
     }
@@ -196,23 +201,24 @@ pub fn run(mut args: Args) -> Result<()> {
     let problems = problems(&args, &kernel)?;
     if args.compile_only {
         let device = seqtune_console::inputs::device(&args.device)?;
-        let plan = planned(&args, &kernel, &device, &problems)?;
+        let plan = make_plan(&args, &kernel, &device, &problems)?;
         let until = args.budget.map(|budget| began + budget);
         return precompile::run(&kernel, &device, &plan, until, stop_at_signal()?.as_ref());
     }
     check_machine(&kernel)?;
     let (device, ahead) = device(&args, &kernel)?;
     let policy = policy(&args, &kernel, &device);
-    let provenance = Provenance::measured(policy);
+    let provenance = Provenance::of_measurement(policy);
     let mut header = Header::new(&kernel, &device, args.seed, provenance, seqtune_console::outputs::command_line());
     let mut plan = None;
     if let Some(asked) = shard {
-        let (part, shard) = shards::part(&kernel, planned(&args, &kernel, &device, &problems)?, asked, &choice(&args));
+        let (part, shard) =
+            shards::part(&kernel, make_plan(&args, &kernel, &device, &problems)?, asked, &choice(&args));
         (plan, header.shard) = (Some(part), Some(shard));
     }
     // what cannot be written to is refused before the work, and nothing is begun for a plan of nothing
     let there = args.output.exists().then(|| Journal::open(&args.output, header.clone())).transpose()?;
-    let plan = plan.map_or_else(|| planned(&args, &kernel, &device, &problems), Ok)?;
+    let plan = plan.map_or_else(|| make_plan(&args, &kernel, &device, &problems), Ok)?;
     let count: usize = plan.iter().map(|planned| planned.configs.len()).sum();
     // of few problems a shard may get none
     if count == 0 && shard.is_none() {
@@ -235,49 +241,20 @@ pub fn run(mut args: Args) -> Result<()> {
         stop: stop_at_signal()?,
     };
     let mut bar = Bar::new("sweep", count as u64);
-    let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.at(at, what))?;
+    let report = run.run(&kernel, &plan, &mut journal, &mut |at, what| bar.move_to(at, what))?;
     bar.end();
     for (problem, reason) in &report.failed {
         warn(&format!("{problem} could not be measured: {reason}"));
     }
-    if args.json {
-        answer_json(&report)?;
-    } else {
-        show(&args, &report, &journal, before);
+    match args.json {
+        true => answer_json(&report)?,
+        false => summary::show(&report, &journal, &args.output, before),
     }
     if let (Some(path), false) = (&args.pack, report.stopped) {
         Dataset::save_packed(&journal.dataset, path)?;
         wrote(path);
     }
-    finish(&args, &report, &journal, before)
-}
-
-/// Warns of what was found failed before; an error where the sweep was stopped, or no config works.
-fn finish(args: &Args, report: &Report, journal: &Journal, before: usize) -> Result<()> {
-    journal.sync()?;
-    let records = &journal.dataset.records;
-    let old = failures(&records[..before]).iter().map(|group| group.count).sum::<usize>();
-    if old > 0 {
-        warn(&format!(
-            "{old} of the records found in {} are failures, which are not tried again; if the kernel was mended since, \
-             name another journal",
-            args.output.display()
-        ));
-    }
-    match records.iter().all(|record| matches!(record.outcome, Outcome::Invalid(_))) && !records.is_empty() {
-        _ if report.signalled => {
-            let done = report.found + report.measured + report.invalid;
-            let (planned, path) = (report.planned, args.output.display());
-            Err(Error::Failed(format!(
-                "stopped by a signal at {done} of {planned}; {path} keeps the problems that were finished, and the same command goes on"
-            )))
-        }
-        true => Err(Error::Failed(format!(
-            "none of {} works; nothing can be learned from them",
-            counted(records.len(), "config")
-        ))),
-        false => Ok(()),
-    }
+    summary::finish(&report, &journal, &args.output, before)
 }
 
 /// The error of a plan without a config, with what rules them out for its first problem.
@@ -341,7 +318,7 @@ fn begun_with(args: &Args, journal: &Journal, policy: Policy) -> Policy {
 }
 
 /// The configs to measure for each problem.
-fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<Planned>> {
+fn make_plan(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -> Result<Vec<Planned>> {
     let swept = args.pool_of.as_ref().map_or(Ok(Vec::new()), |path| swept(kernel, path))?;
     let pool = args.pool.unwrap_or(2 * args.sample);
     let choice = match args.exhaustive {
@@ -349,49 +326,13 @@ fn planned(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) 
         false => Choice::Sample { configs: args.sample, pool, swept: &swept, fresh: args.private_share },
     };
     match &args.guided {
-        Some(model) => guided(args, model, kernel, device, problems),
+        Some(model) => guided_plan(args, model, kernel, device, problems),
         None => plan(kernel, device, problems, choice, args.seed),
     }
 }
 
 /// The problems of an earlier sweep of the kernel.
 fn swept(kernel: &Kernel, path: &Path) -> Result<Vec<MeasuredProblem>> {
-    Ok(Table::new(kernel, &[NamedDataset::new(format!("--pool-of {}", path.display()), Dataset::load(path)?)])?.tried)
-}
-
-/// Shows what the sweep brought; the journal held the first `before` records already.
-fn show(args: &Args, report: &Report, journal: &Journal, before: usize) {
-    let records = &journal.dataset.records;
-    let rate = report.measured as f64 / report.seconds.max(1e-9);
-    let others = match records.len().saturating_sub(report.measured + report.found) {
-        0 => String::new(),
-        count => format!(", {count} of other configs"),
-    };
-    answer(&format!(
-        "{}: {} measured now ({rate:.1} a second), {} failed, {} found in {}{others}\n\
-         {:.1} s: {:.1} s compiling, {:.1} s measuring, {:.1} % overhead",
-        counted(records.len(), "record"),
-        report.measured,
-        report.invalid,
-        report.found,
-        args.output.display(),
-        report.seconds,
-        report.compile_seconds,
-        report.measure_seconds,
-        report.overhead * 100.0,
-    ));
-    for Failures { kind, reason, count, example: (problem, config) } in failures(&records[before..]) {
-        let kind = format!("{kind:?}").to_lowercase();
-        answer(&format!("{count} failed ({kind}): {reason}\n  such as {config} for {problem}"));
-    }
-    if let Some(beside) = journal.dataset.beside_library() {
-        answer(&beside);
-    }
-    if let Some(reason) = records.iter().rev().find_map(|r| r.observed.unmetered.as_ref()) {
-        warn(&format!("no energy was metered: {reason}"));
-    }
-    if report.stopped && !report.signalled {
-        let done = report.found + report.measured + report.invalid;
-        tell(&format!("seqtune: the budget is spent at {done} of {}; the same command goes on", report.planned));
-    }
+    Ok(Table::new(kernel, &[NamedDataset::new(format!("--pool-of {}", path.display()), Dataset::load(path)?)])?
+        .problems)
 }

@@ -5,7 +5,7 @@ use seqtune_console::inputs::dataset_files;
 use seqtune_console::outputs::{Kind, Replace, claim_all};
 use seqtune_data::merge::{Merged, merge};
 use seqtune_data::{Dataset, NamedDataset, Outcome};
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::files::target;
 use std::collections::BTreeMap;
@@ -96,9 +96,9 @@ fn one(args: &Args, output: &Path, datasets: &[NamedDataset], others: bool) -> R
     answer(&format!(
         "{}: {} of {} from {}, {failed} failed, hash {}",
         output.display(),
-        counted(dataset.records.len(), "record"),
-        counted(problems, "problem"),
-        counted(datasets.len(), "dataset"),
+        count_noun(dataset.records.len(), "record"),
+        count_noun(problems, "problem"),
+        count_noun(datasets.len(), "dataset"),
         dataset.hash()
     ));
     Ok(())

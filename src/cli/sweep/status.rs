@@ -4,7 +4,7 @@ use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_console::inputs::dataset_files;
 use seqtune_data::{Dataset, Outcome, Shard};
 use seqtune_eval::markdown::Table;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ fn part(path: &Path, dataset: Dataset) -> Part {
 }
 
 /// Numbers of shards, the first of many.
-fn shown(numbers: &[usize]) -> String {
+fn list_shards(numbers: &[usize]) -> String {
     let first: Vec<String> = numbers.iter().take(10).map(usize::to_string).collect();
     first.join(", ") + if numbers.len() > 10 { ", …" } else { "" }
 }
@@ -142,19 +142,19 @@ impl Sweep {
     fn line(&self) -> String {
         let (records, planned, failed) = self.sums();
         let Some((_, of)) = &self.plan else {
-            return format!("{}: {}, {failed} failed", self.kernel, counted(records, "record"));
+            return format!("{}: {}, {failed} failed", self.kernel, count_noun(records, "record"));
         };
         let complete = self.parts.iter().filter(|part| part.is_complete()).count();
         let absent = self.absent();
         let begun = match absent.len() {
             0 => String::new(),
-            n => format!("; {n} not begun: {}", shown(&absent)),
+            n => format!("; {n} not begun: {}", list_shards(&absent)),
         };
         format!(
             "{}: {complete} of {} complete, {records} of {} of those that are begun, {failed} failed{begun}",
             self.kernel,
-            counted(*of, "shard"),
-            counted(planned, "record")
+            count_noun(*of, "shard"),
+            count_noun(planned, "record")
         )
     }
 

@@ -7,15 +7,15 @@ use seqtune_eval::html::Page;
 use seqtune_eval::markdown;
 use seqtune_eval::plot;
 use seqtune_kernel::Objective;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Device, Kernel, Problem};
-use seqtune_measure::measuring::roofline::{Bound, Peaks, Placement, Work};
+use seqtune_measure::measuring::roofline::{Bound, Peaks, Placement, TimedWork};
 use serde::Serialize;
 
 /// What was measured for one problem. Times in microseconds.
 #[derive(Serialize)]
-pub struct Answer {
+pub struct MeasuredAnswer {
     pub problem: String,
     pub device: String,
     pub objective: Objective,
@@ -69,12 +69,12 @@ pub struct Predicted {
     pub failure: Option<Invalidity>,
 }
 
-impl Answer {
+impl MeasuredAnswer {
     /// Compares the first choice with what the device reaches.
     pub fn place(&mut self, kernel: &Kernel, peaks: &Peaks, cache: Cache) {
         let Some(time) = self.first_us() else { return };
         let Ok(source) = kernel.source() else { return };
-        let work = Work { flops: self.flops, bytes: self.bytes, time_us: time };
+        let work = TimedWork { flops: self.flops, bytes: self.bytes, time_us: time };
         if let Some(Placement { compute, memory, bound }) = peaks.place(source.units, work, self.filled, cache) {
             (self.compute_share, self.memory_share, self.bound) = (Some(compute), Some(memory), Some(bound));
         }
@@ -128,17 +128,17 @@ fn show(x: Option<f64>, digits: usize) -> String {
 }
 
 /// Percent of the speed of the best config found that a cost is.
-fn share(a: &Answer, cost: Option<f64>) -> Option<f64> {
+fn share(a: &MeasuredAnswer, cost: Option<f64>) -> Option<f64> {
     Some(100.0 * a.best_cost()? / cost?)
 }
 
 /// Percent of the library's speed that the first choice reaches.
-fn of_library(a: &Answer) -> Option<f64> {
+fn of_library(a: &MeasuredAnswer) -> Option<f64> {
     Some(100.0 * a.library_cost()? / a.first_cost()?)
 }
 
 /// A line per problem, and the means.
-pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[Answer]) -> String {
+pub fn table(kernel: &Kernel, problems: &[Problem], answers: &[MeasuredAnswer]) -> String {
     let columns = Columns {
         library: answers.iter().find_map(|a| a.library.clone()),
         filled: answers.iter().any(|a| a.filled.is_some()),
@@ -193,7 +193,7 @@ impl Columns {
         headings
     }
 
-    fn cells(&self, problem: String, answer: &Answer, first: &Predicted) -> Vec<String> {
+    fn cells(&self, problem: String, answer: &MeasuredAnswer, first: &Predicted) -> Vec<String> {
         let time = answer.first_us();
         let mut cells = vec![
             problem,
@@ -226,8 +226,8 @@ impl Columns {
 }
 
 /// The means over all problems, in a sentence.
-fn means(answers: &[Answer], library: Option<&str>) -> String {
-    let speed_up = |a: &Answer| Some((a.default_cost()? / a.first_cost()?).ln());
+fn means(answers: &[MeasuredAnswer], library: Option<&str>) -> String {
+    let speed_up = |a: &MeasuredAnswer| Some((a.default_cost()? / a.first_cost()?).ln());
     let logs: Vec<f64> = answers.iter().filter_map(speed_up).collect();
     let speed_up = match logs.is_empty() {
         true => "-".to_string(),
@@ -242,13 +242,13 @@ fn means(answers: &[Answer], library: Option<&str>) -> String {
     };
     let named = answers.first().map_or(0, |a| a.beside.len());
     let named = (0..named).map(|at| {
-        let share = |a: &Answer| Some(100.0 * a.best_us? / a.beside.get(at)?.measured_us?);
+        let share = |a: &MeasuredAnswer| Some(100.0 * a.best_us? / a.beside.get(at)?.measured_us?);
         format!(", beside {} {} %", at + 1, mean(answers.iter().map(share)))
     });
     let beside = beside + &named.collect::<String>();
     format!(
         "{}{by}: first choice {speed_up} x the default (geometric mean), {} % of the best found{}, best of the top {} %{beside}.",
-        counted(answers.len(), "problem"),
+        count_noun(answers.len(), "problem"),
         mean(answers.iter().map(|a| share(a, a.first_cost()))),
         tenth(answers.iter().filter_map(|a| share(a, a.first_cost())).collect()),
         mean(answers.iter().map(|a| share(a, a.best_predicted_cost()))),
@@ -265,8 +265,8 @@ fn tenth(mut shares: Vec<f64>) -> String {
 }
 
 /// Bars of every problem, as SVG.
-pub fn draw(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device) -> Result<String> {
-    let rate = |a: &Answer, t: Option<f64>| t.map_or(0.0, |t| a.flops / t / 1e3);
+pub fn draw(kernel: &Kernel, problems: &[Problem], answers: &[MeasuredAnswer], device: &Device) -> Result<String> {
+    let rate = |a: &MeasuredAnswer, t: Option<f64>| t.map_or(0.0, |t| a.flops / t / 1e3);
     let searched = answers.iter().any(|a| a.search_us.is_some());
     let groups: Vec<plot::Group> = problems
         .iter()
@@ -285,9 +285,15 @@ pub fn draw(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &
 }
 
 /// The validation as a page, the largest loss first.
-pub fn page(kernel: &Kernel, problems: &[Problem], answers: &[Answer], device: &Device, model: String) -> Result<Page> {
+pub fn page(
+    kernel: &Kernel,
+    problems: &[Problem],
+    answers: &[MeasuredAnswer],
+    device: &Device,
+    model: String,
+) -> Result<Page> {
     let show = |x: Option<f64>| show(x, 1);
-    let share = |a: &Answer| share(a, a.first_cost());
+    let share = |a: &MeasuredAnswer| share(a, a.first_cost());
     let mut order: Vec<usize> = (0..answers.len()).collect();
     order.sort_by(|a, b| share(&answers[*a]).unwrap_or(0.0).total_cmp(&share(&answers[*b]).unwrap_or(0.0)));
     let row = |at: usize| {

@@ -1,6 +1,6 @@
 //! The measurements of a validation: predicted configs, the default and random ones, interleaved.
 
-use crate::cli::validate::answer::{Answer, Beside, Predicted};
+use crate::cli::validate::answer::{Beside, MeasuredAnswer, Predicted};
 use crate::cli::validate::contenders::{Contenders, Rivals};
 use seqtune_console::answer::warn;
 use seqtune_data::recipe::Policy;
@@ -33,7 +33,7 @@ pub struct Bench {
 /// What came of a problem.
 pub enum Validation {
     /// What was measured.
-    Measured(Box<Answer>),
+    Measured(Box<MeasuredAnswer>),
     /// Why its data or reference cannot be made.
     Unmeasurable(String),
 }
@@ -84,7 +84,7 @@ impl Bench {
         problem: &Problem,
         candidates: &[Candidate],
     ) -> Result<Validation> {
-        let Contenders { all, default, random } = self.rivals.beside(kernel, device, problem, candidates)?;
+        let Contenders { all, default, random } = self.rivals.contenders_of(kernel, device, problem, candidates)?;
         let (mut found, ending) = self.measure(kernel, problem, all)?;
         if let Ending::Unmeasurable(reason) = ending {
             return Ok(Validation::Unmeasurable(reason));
@@ -94,15 +94,15 @@ impl Bench {
             self.confirm(kernel, device, problem, &predicted, &mut found)?;
         }
         self.keep(kernel, problem, &found)?;
-        let filled = candidates.first().and_then(|first| filled(kernel, device, problem, &first.config, &found));
+        let filled = candidates.first().and_then(|first| occupancy(kernel, device, problem, &first.config, &found));
         let (searched, best) = (found.best(&random, self.objective), found.best(&found.configs, self.objective));
         let time = |config: Option<&Config>| config.and_then(|config| found.time(config));
         let joules = |config: Option<&Config>| config.and_then(|config| found.joules(config));
-        Ok(Validation::Measured(Box::new(Answer {
+        Ok(Validation::Measured(Box::new(MeasuredAnswer {
             problem: kernel.show_problem(problem),
             device: device.name.clone(),
             objective: self.objective,
-            predictions: candidates.iter().map(|candidate| predicted(kernel, candidate, &found)).collect(),
+            predictions: candidates.iter().map(|candidate| beside_measured(kernel, candidate, &found)).collect(),
             default_us: time(default.as_ref()),
             default_joules: joules(default.as_ref()),
             search_config: searched.as_ref().map(|c| kernel.show_config(c)),
@@ -187,7 +187,7 @@ impl Bench {
 }
 
 /// Share of the device's places for work-items that a config fills, where the compiler tells what it needs.
-fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
+fn occupancy(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, found: &Found) -> Option<f64> {
     let at = found.configs.iter().position(|c| c == config)?;
     let resources = found.results[at].as_ref()?.1.resources.as_ref()?;
     if resources.groups_per_unit == 0 {
@@ -199,7 +199,7 @@ fn filled(kernel: &Kernel, device: &Device, problem: &Problem, config: &Config, 
 }
 
 /// A prediction beside what was measured of it.
-fn predicted(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted {
+fn beside_measured(kernel: &Kernel, candidate: &Candidate, found: &Found) -> Predicted {
     Predicted {
         config: kernel.show_config(&candidate.config),
         probability: candidate.probability,

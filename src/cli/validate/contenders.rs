@@ -28,7 +28,7 @@ impl Rivals {
     ///
     /// # Errors
     /// `Error::Input` where random configs are asked for and the space can neither be counted nor looked ahead in.
-    pub fn beside(
+    pub fn contenders_of(
         &self,
         kernel: &Kernel,
         device: &Device,

@@ -99,7 +99,7 @@ pub struct TunedOptions {
 
 impl TunedOptions {
     /// The first of these options that was given.
-    pub fn given(&self) -> Option<&'static str> {
+    pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("--device", self.device.is_some()),
             ("--part", self.part.is_some()),

@@ -10,7 +10,7 @@ use crate::formats::values::FieldSource;
 use crate::observed::Observed;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::limits::SAMPLE_US;
 use seqtune_kernel::{Device, Kernel};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct Head {
 }
 
 /// Result of an import.
-pub struct Imported {
+pub struct ImportedAutoHeuristic {
     /// Kernel of the records.
     pub kernel: Kernel,
     /// Imported records.
@@ -49,7 +49,7 @@ pub struct Imported {
 
 /// What an import is asked for beside the files.
 #[derive(Default)]
-pub struct Options {
+pub struct AutoHeuristicOptions {
     /// Device that was measured on; the metadata has to identify one of the described devices without it.
     pub device: Option<Device>,
     /// Fields that the files have no column for, each with a column or a value.
@@ -69,7 +69,7 @@ struct Measured {
 
 /// Rows of all files.
 #[derive(Default)]
-struct Rows {
+struct FileRows {
     head: Option<Head>,
     columns: String,
     /// Problems as text, in order of appearance.
@@ -102,11 +102,11 @@ pub fn check(text: &str) -> Result<()> {
     head(text).map(drop)
 }
 
-impl Rows {
+impl FileRows {
     /// Adds the rows of a file; `seen` holds those of all files so far.
     fn read<'t>(&mut self, file: &'t OpenedText, set: &[FieldSource], seen: &mut HashSet<&'t str>) -> Result<()> {
         let OpenedText { place, text } = file;
-        let (head, columns) = head(text).map_err(|e| e.at(place))?;
+        let (head, columns) = head(text).map_err(|e| e.at_place(place))?;
         match &self.head {
             None => (self.head, self.columns) = (Some(head), columns.into()),
             Some(first) if *first != head => {
@@ -182,7 +182,7 @@ impl Rows {
     }
 }
 
-impl Rows {
+impl FileRows {
     /// Refuses files that lack a field of the kernel.
     fn check_columns(&self, kernel: &Kernel, set: &[FieldSource]) -> Result<()> {
         let columns: Vec<&str> = self.columns.split(',').collect();
@@ -202,17 +202,17 @@ impl Rows {
 ///
 /// # Errors
 /// [`Error::Input`] where a file is of another kind, no kernel or device fits, or a field of the kernel has no column.
-pub fn import(files: &[OpenedText], ask: Options) -> Result<Imported> {
-    let (mut read, mut seen) = (Rows::default(), HashSet::new());
+pub fn import(files: &[OpenedText], ask: AutoHeuristicOptions) -> Result<ImportedAutoHeuristic> {
+    let (mut read, mut seen) = (FileRows::default(), HashSet::new());
     for file in files {
         read.read(file, &ask.set, &mut seen)?;
     }
     let Some(head) = &read.head else { return input("there is no file to import") };
-    let kernel = Kernel::find(&format!("triton_{}", quoted(&head.name)))?.ok_or_else(|| {
-        Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", quoted(&head.name)))
+    let kernel = Kernel::find(&format!("triton_{}", quote(&head.name)))?.ok_or_else(|| {
+        Error::Input(format!("there is no kernel triton_{}: write a kernel.toml of its space", quote(&head.name)))
     })?;
     read.check_columns(&kernel, &ask.set)?;
-    let Options { device, command, .. } = ask;
+    let AutoHeuristicOptions { device, command, .. } = ask;
     let device = match device {
         Some(device) => fits(head, &device).map(|()| device)?,
         None => device_of(head)?,
@@ -220,7 +220,7 @@ pub fn import(files: &[OpenedText], ask: Options) -> Result<Imported> {
     let places = files.iter().map(|file| file.place.clone()).collect();
     let provenance = Provenance::Imported { tool: "PyTorch's AutoHeuristic".into(), files: places };
     let header = Header::new(&kernel, &device, 0, provenance, command);
-    let mut imported = Imported {
+    let mut imported = ImportedAutoHeuristic {
         kernel,
         dataset: Dataset { header, records: Vec::new() },
         rows: read.rows,
@@ -236,7 +236,7 @@ pub fn import(files: &[OpenedText], ask: Options) -> Result<Imported> {
     Ok(imported)
 }
 
-impl Imported {
+impl ImportedAutoHeuristic {
     /// Adds the records of a problem.
     fn add(&mut self, problem: &str, measured: &Measured) {
         let kernel = &self.kernel;
@@ -315,7 +315,7 @@ fn fits(head: &Head, device: &Device) -> Result<()> {
 fn device_of(head: &Head) -> Result<Device> {
     let architecture = format!("sm_{}{}", head.device_capa.0, head.device_capa.1);
     let fits = |d: &Device| d.architecture == architecture && d.limits.local_memory_opt_in == Some(head.shared_memory);
-    let mut fitting: Vec<Device> = Device::shipped()?.into_iter().filter(fits).collect();
+    let mut fitting: Vec<Device> = Device::all_shipped()?.into_iter().filter(fits).collect();
     match (fitting.pop(), fitting.is_empty()) {
         (Some(device), true) => Ok(device),
         (None, _) => input(format!(
@@ -341,9 +341,9 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 "#;
     const PROBLEM: &str = "64,32,48,torch.float16,torch.float16,32,1,48,1,True,True,not_float_32";
 
-    fn read(rows: &[&str]) -> Result<Imported> {
+    fn read(rows: &[&str]) -> Result<ImportedAutoHeuristic> {
         let rows: String = rows.iter().map(|row| format!("{PROBLEM},{row}\n")).collect();
-        import(&[OpenedText { place: "a.txt".into(), text: format!("{HEAD}{rows}") }], Options::default())
+        import(&[OpenedText { place: "a.txt".into(), text: format!("{HEAD}{rows}") }], AutoHeuristicOptions::default())
     }
 
     #[test]
@@ -372,11 +372,13 @@ m,k,n,mat1_dtype,mat2_dtype,mat1_stride_0,mat1_stride_1,mat2_stride_0,mat2_strid
 
     #[test]
     fn what_is_not_understood_is_told_with_its_place() {
-        let wrong =
-            |text: &str| match import(&[OpenedText { place: "a.txt".into(), text: text.into() }], Options::default()) {
-                Err(e) => e.to_string(),
-                Ok(imported) => imported.bad.check(imported.rows, false).unwrap_err().to_string(),
-            };
+        let wrong = |text: &str| match import(
+            &[OpenedText { place: "a.txt".into(), text: text.into() }],
+            AutoHeuristicOptions::default(),
+        ) {
+            Err(e) => e.to_string(),
+            Ok(imported) => imported.bad.check(imported.rows, false).unwrap_err().to_string(),
+        };
         assert!(wrong("m,k\n1,2\n").contains("a.txt: is no file of AutoHeuristic"));
         assert!(wrong(&format!("{HEAD}1,2,3\n")).contains("such as a.txt, line 3: has 3 columns, not 14"));
         let fewer = HEAD.replace("using_tf32,", "").replace("m,k,n,", "m,k,");

@@ -4,7 +4,7 @@
 
 mod tables;
 
-pub use tables::{Choice, MARK, Table, whole_tiles, write_database, write_header};
+pub use tables::{ClblastTable, MARK, PredictedConfig, whole_tiles, write_database, write_header};
 
 use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
@@ -14,14 +14,14 @@ use crate::formats::origins::Origins;
 use crate::formats::values::{self, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{Measurement, Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::limits::SAMPLE_US;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Limits, Problem};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
 /// Result of an import.
-pub struct Imported {
+pub struct ImportedClblast {
     /// Imported records.
     pub dataset: Dataset,
     /// Number of configs in the files.
@@ -112,7 +112,7 @@ pub fn origins(files: &[OpenedText]) -> Result<Origins> {
                 let device = Some(word(&file, "device")).filter(|name| !name.is_empty());
                 origins.add(place, Some(&bare(&file)), device)?;
             }
-            Err(e) => first = first.or(Some(e.at(place))),
+            Err(e) => first = first.or(Some(e.at_place(place))),
         }
     }
     match (origins.kernel().is_some(), first) {
@@ -125,11 +125,11 @@ pub fn origins(files: &[OpenedText]) -> Result<Origins> {
 ///
 /// # Errors
 /// [`Error::Input`] where a file is of another kernel family.
-pub fn import(kernel: &Kernel, device: &Device, files: &[OpenedText], command: String) -> Result<Imported> {
+pub fn import(kernel: &Kernel, device: &Device, files: &[OpenedText], command: String) -> Result<ImportedClblast> {
     let tool = "CLBlast's tuner: the best of its runs, in steps of 1 us".into();
     let places = files.iter().map(|file| file.place.clone()).collect();
     let header = Header::new(kernel, device, 0, Provenance::Imported { tool, files: places }, command);
-    let imported = Imported {
+    let imported = ImportedClblast {
         dataset: Dataset { header, records: Vec::new() },
         rows: 0,
         twice: Twice::default(),
@@ -137,10 +137,11 @@ pub fn import(kernel: &Kernel, device: &Device, files: &[OpenedText], command: S
         unsaid: BadRows::default(),
         bad: BadRows::default(),
     };
-    let mut importer = Importer { kernel, device, places: HashMap::new(), first: Map::new(), program: None, imported };
+    let mut importer =
+        ClblastImporter { kernel, device, places: HashMap::new(), first: Map::new(), program: None, imported };
     for OpenedText { place, text } in files {
         match read(text) {
-            Ok(file) => importer.add(place, &file).map_err(|e| e.at(place))?,
+            Ok(file) => importer.add(place, &file).map_err(|e| e.at_place(place))?,
             Err(e) => importer.bad_row(&e.to_string(), place),
         }
     }
@@ -148,7 +149,7 @@ pub fn import(kernel: &Kernel, device: &Device, files: &[OpenedText], command: S
 }
 
 /// An import while it runs.
-struct Importer<'k> {
+struct ClblastImporter<'k> {
     kernel: &'k Kernel,
     device: &'k Device,
     /// Where in the records a problem and config stand.
@@ -157,10 +158,10 @@ struct Importer<'k> {
     first: Map<String, Value>,
     /// Name of the first program.
     program: Option<String>,
-    imported: Imported,
+    imported: ImportedClblast,
 }
 
-impl Importer<'_> {
+impl ClblastImporter<'_> {
     fn bad_row(&mut self, reason: &str, place: &str) {
         self.imported.rows += 1;
         self.imported.bad.add(reason, place);
@@ -170,7 +171,7 @@ impl Importer<'_> {
     fn add(&mut self, place: &str, file: &Listed) -> Result<()> {
         let family = bare(file);
         if family != self.kernel.name {
-            return input(format!("is of the tuner {}, not of {}", quoted(&family), self.kernel.name));
+            return input(format!("is of the tuner {}, not of {}", quote(&family), self.kernel.name));
         }
         if file.is_cut {
             self.bad_row(CUT, &format!("{place}, result {}", file.rows.len() + 1));
@@ -198,7 +199,7 @@ impl Importer<'_> {
         }
         let other = own.iter().find(|(key, value)| self.first.get(*key).is_some_and(|first| first != *value));
         let (key, value) = other?;
-        let (key, value, first) = (quoted(key), quoted(&value.to_string()), quoted(&self.first[key].to_string()));
+        let (key, value, first) = (quote(key), quote(&value.to_string()), quote(&self.first[key].to_string()));
         Some(format!("{key} is `{value}` and not {first} as in the first file, and the kernel has no field for it"))
     }
 
@@ -213,7 +214,7 @@ impl Importer<'_> {
             let program = row["kernel"].as_str().unwrap_or_default();
             let first = self.program.get_or_insert_with(|| program.into());
             if first != program {
-                let reason = format!("it is of the program `{}`, not of {}", quoted(program), quoted(first));
+                let reason = format!("it is of the program `{}`, not of {}", quote(program), quote(first));
                 self.imported.unsaid.add(&reason, &place);
                 continue;
             }

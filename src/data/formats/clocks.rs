@@ -8,12 +8,12 @@ use crate::dataset::{Dataset, Header};
 use crate::formats::opened::OpenedText;
 use crate::recipe::Provenance;
 use crate::record::{Energy, Measurement, Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use std::collections::{BTreeMap, HashMap};
 
 /// Result of an import.
-pub struct Imported {
+pub struct ImportedClocks {
     /// Imported records.
     pub dataset: Dataset,
     /// Number of rows in the files.
@@ -27,7 +27,7 @@ pub struct Imported {
 }
 
 /// What is asked of an import.
-pub struct Choice<'a> {
+pub struct ClocksOptions<'a> {
     /// What a problem tells as measured: nothing (0), time and power at the highest clocks (1), at the lowest memory clock with the highest
     /// core clock too (2). Each program is a problem for each number.
     pub measured: &'a [usize],
@@ -106,13 +106,13 @@ pub fn import(
     kernel: &Kernel,
     device: &Device,
     files: &[OpenedText],
-    choice: &Choice,
+    choice: &ClocksOptions,
     command: String,
-) -> Result<Imported> {
+) -> Result<ImportedClocks> {
     let places = files.iter().map(|file| file.place.clone()).collect();
     let tool = "time, power and energy at pairs of clocks, with instruction counts of PTX".into();
     let header = Header::new(kernel, device, 0, Provenance::Imported { tool, files: places }, command);
-    let mut imported = Imported {
+    let mut imported = ImportedClocks {
         dataset: Dataset { header, records: Vec::new() },
         rows: 0,
         programs: 0,
@@ -121,11 +121,11 @@ pub fn import(
     };
     let mut programs: Vec<Program> = Vec::new();
     for OpenedText { place, text } in files {
-        read(text, place, &mut programs, &mut imported).map_err(|e| e.at(place))?;
+        read(text, place, &mut programs, &mut imported).map_err(|e| e.at_place(place))?;
     }
     if let Some(name) = choice.without.iter().chain(choice.only).find(|name| programs.iter().all(|p| p.name != **name))
     {
-        return input(format!("no program is called {}", quoted(name)));
+        return input(format!("no program is called {}", quote(name)));
     }
     // programs with the same counts are told apart by a number
     let mut copies: HashMap<String, usize> = HashMap::new();
@@ -179,12 +179,12 @@ fn places(columns: &[String]) -> Result<([usize; 6], Vec<usize>)> {
     let places = [at("program")?, at("memory_mhz")?, at("core_mhz")?, at("ms")?, at("watts")?, at("millijoules")?];
     let counted: Vec<usize> = (0..columns.len()).filter(|at| !NAMED.contains(&columns[*at].as_str())).collect();
     if let Some(twice) = (1..columns.len()).find(|at| columns[..*at].contains(&columns[*at])) {
-        return input(format!("has two columns {}", quoted(&columns[twice])));
+        return input(format!("has two columns {}", quote(&columns[twice])));
     }
     if let Some(other) = counted.iter().find(|at| !is_instruction(&columns[**at])) {
         return input(format!(
             "the column {} is no count of an instruction, which is called by opcode, state space and type of PTX: ld_global_f32",
-            quoted(&columns[*other])
+            quote(&columns[*other])
         ));
     }
     match counted.is_empty() {
@@ -194,7 +194,7 @@ fn places(columns: &[String]) -> Result<([usize; 6], Vec<usize>)> {
 }
 
 /// Reads the programs of a file.
-fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imported) -> Result<()> {
+fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut ImportedClocks) -> Result<()> {
     let failed = |e: csv::Error| Error::Input(format!("is no CSV: {e}"));
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let columns: Vec<String> = reader.headers().map_err(failed)?.iter().map(str::to_string).collect();
@@ -249,8 +249,14 @@ fn read(text: &str, place: &str, programs: &mut Vec<Program>, imported: &mut Imp
 }
 
 /// Adds what a program needed as records of one problem.
-fn records(kernel: &Kernel, device: &Device, program: &Program, text: &str, imported: &mut Imported) -> Result<()> {
-    let problem = kernel.problem(text).map_err(|e| e.at(format!("program {}", quoted(&program.name))))?;
+fn records(
+    kernel: &Kernel,
+    device: &Device,
+    program: &Program,
+    text: &str,
+    imported: &mut ImportedClocks,
+) -> Result<()> {
+    let problem = kernel.problem(text).map_err(|e| e.at_place(format!("program {}", quote(&program.name))))?;
     let (space, shown) = (ConfigSpace::new(kernel, &problem, device), kernel.show_problem(&problem));
     for at in &program.at {
         let config = match kernel.config(&format!("MEMORY={},CORE={}", at.memory, at.core)) {

@@ -2,7 +2,7 @@
 
 use crate::formats::json::{Part, parts, without_infinities};
 use crate::record::Record;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -112,11 +112,9 @@ pub fn one_name<'n>(what: &str, names: impl IntoIterator<Item = &'n str>) -> Res
     let mut names = names.into_iter();
     let Some(first) = names.next() else { return Ok(None) };
     match names.find(|name| *name != first) {
-        Some(other) => input(format!(
-            "holds results of two {what}, `{}` and `{}`; keep those of one",
-            quoted(first),
-            quoted(other)
-        )),
+        Some(other) => {
+            input(format!("holds results of two {what}, `{}` and `{}`; keep those of one", quote(first), quote(other)))
+        }
         None => Ok(Some(first.into())),
     }
 }

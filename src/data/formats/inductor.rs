@@ -5,7 +5,7 @@
 //! An entry is a template with all its options, since PyTorch 2.11 fills in none. A hit takes the place of every other choice, the
 //! vendor's library too, which is therefore an entry of its own.
 
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{Config, Kernel, Problem};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -77,18 +77,18 @@ pub fn problem(kernel: &Kernel, line: &str, usual: &Usual) -> Result<Problem> {
     let mut pairs: BTreeMap<String, String> = BTreeMap::new();
     for part in line.split(',') {
         let Some((name, value)) = part.split_once('=') else {
-            return Err(Error::Problem(format!("`{}` is not written name=value", quoted(part))));
+            return Err(Error::Problem(format!("`{}` is not written name=value", quote(part))));
         };
         let (name, value) = (name.trim(), value.trim().trim_start_matches("torch."));
         let is_known = kernel.fields.iter().any(|f| f.name == name);
         let name = if is_known { name.to_string() } else { name.to_lowercase() };
         if pairs.insert(name.clone(), value.into()).is_some() {
-            return Err(Error::Problem(format!("`{}`: {name} is given twice", quoted(line))));
+            return Err(Error::Problem(format!("`{}`: {name} is given twice", quote(line))));
         }
     }
     let size = |name: &str| match pairs.get(name) {
-        Some(text) => text.parse::<u64>().map_err(|_| Error::Problem(format!("{name}: `{}` is no size", quoted(text)))),
-        None => Err(Error::Problem(format!("`{}`: {name} is missing: write m=512,n=256,k=64", quoted(line)))),
+        Some(text) => text.parse::<u64>().map_err(|_| Error::Problem(format!("{name}: `{}` is no size", quote(text)))),
+        None => Err(Error::Problem(format!("`{}`: {name} is missing: write m=512,n=256,k=64", quote(line)))),
     };
     let (m, n, k) = (size("m")?, size("n")?, size("k")?);
     let strides = |transposed: bool, rows: u64, columns: u64| if transposed { (1, rows) } else { (columns, 1) };
@@ -120,7 +120,7 @@ pub fn problem(kernel: &Kernel, line: &str, usual: &Usual) -> Result<Problem> {
 }
 
 /// A field's value as it is written.
-fn shown(kernel: &Kernel, problem: &Problem, name: &str) -> Result<String> {
+fn field_text(kernel: &Kernel, problem: &Problem, name: &str) -> Result<String> {
     let at = kernel.fields.iter().position(|f| f.name == name);
     let text = at.and_then(|at| Some(kernel.fields.get(at)?.show(*problem.values.get(at)?)));
     text.ok_or_else(|| Error::Input(format!("kernel {} has no field `{name}`", kernel.name)))
@@ -131,7 +131,7 @@ fn shown(kernel: &Kernel, problem: &Problem, name: &str) -> Result<String> {
 /// # Errors
 /// [`Error::Input`] where the kernel lacks a field, see [`check`].
 pub fn key(kernel: &Kernel, problem: &Problem, style: &Style) -> Result<String> {
-    let text = |name: &str| shown(kernel, problem, name);
+    let text = |name: &str| field_text(kernel, problem, name);
     let (m, k, n, a, b) = (text("m")?, text("k")?, text("n")?, text("mat1_dtype")?, text("mat2_dtype")?);
     let (a0, a1, b0, b1) =
         (text("mat1_stride_0")?, text("mat1_stride_1")?, text("mat2_stride_0")?, text("mat2_stride_1")?);
@@ -155,7 +155,7 @@ pub fn entries(
     with_library: bool,
     style: &Style,
 ) -> Result<Vec<Value>> {
-    let k: u64 = shown(kernel, problem, "k")?.parse().map_err(|_| Error::Input("k is no size".into()))?;
+    let k: u64 = field_text(kernel, problem, "k")?.parse().map_err(|_| Error::Input("k is no size".into()))?;
     let mut entries = Vec::new();
     for config in configs {
         let mut entry = Map::from_iter([

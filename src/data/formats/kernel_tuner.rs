@@ -3,10 +3,10 @@
 use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::names;
-use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, measured, number};
+use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, number, outcome_of_times};
 use crate::formats::units::microseconds;
 use crate::record::{InvalidityKind, Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Device, Kernel};
 use serde_json::{Map, Value};
@@ -39,7 +39,7 @@ const RESERVED: [&str; 15] = [
 /// # Errors
 /// [`Error::Input`] where the text is not a cache file, or tells a unit that is not known.
 pub fn read_cache(text: &str) -> Result<Sweep> {
-    let file = Document::read(text, "cache").map_err(|e| e.at("is no cache file of Kernel Tuner's"))?;
+    let file = Document::read(text, "cache").map_err(|e| e.at_place("is no cache file of Kernel Tuner's"))?;
     let names: Vec<&str> = match (file.value("tune_params_keys").as_array(), file.value("tune_params").as_object()) {
         (Some(keys), _) => keys.iter().filter_map(Value::as_str).collect(),
         (None, Some(parameters)) => parameters.keys().map(String::as_str).collect(),
@@ -49,7 +49,7 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
     let told = told.chain(["units", "metrics_units", "metric_units"].iter().map(|key| &file.value(key)["time"]));
     let unit = told.filter_map(Value::as_str).find(|unit| !unit.trim().is_empty()).unwrap_or("ms");
     let Some(us) = microseconds(unit) else {
-        return input(format!("its times are in `{}`, which is no unit that is known", quoted(unit)));
+        return input(format!("its times are in `{}`, which is no unit that is known", quote(unit)));
     };
     let Mark { problem, cold_runs } = mark(file.value("seqtune"));
     let objectives = match file.value("objective") {
@@ -71,8 +71,8 @@ pub fn read_cache(text: &str) -> Result<Sweep> {
     };
     let reader = Reader { names: &names, objectives: &objectives, us, cold_runs };
     for part in parts(file.body)? {
-        let place = format!("entry {}", quoted(part.name.unwrap_or_default()));
-        let entry = Document::entry(&part).and_then(|entry| reader.tried(&entry));
+        let place = format!("entry {}", quote(part.name.unwrap_or_default()));
+        let entry = Document::entry(&part).and_then(|entry| reader.read_entry(&entry));
         sweep.add(&place, entry);
     }
     Ok(sweep)
@@ -105,7 +105,7 @@ struct Reader<'f> {
 }
 
 impl Reader<'_> {
-    fn tried(&self, entry: &Map<String, Value>) -> std::result::Result<Tried, String> {
+    fn read_entry(&self, entry: &Map<String, Value>) -> std::result::Result<Tried, String> {
         let pair = |name: &&str| Some((name.to_string(), entry.get(*name)?.clone()));
         let config: Option<Vec<(String, Value)>> = self.names.iter().map(pair).collect();
         let outcome = self.outcome(entry)?;
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let words = named.filter_map(|name| of(name).as_str()).filter(|word| word.trim().parse::<f64>().is_err());
         if let Some(word) = words.into_iter().next() {
             let own = of("failure").as_str().and_then(failure);
-            let kind = own.or(failure(word)).ok_or(format!("`{}` is neither a time nor a failure", quoted(word)))?;
+            let kind = own.or(failure(word)).ok_or(format!("`{}` is neither a time nor a failure", quote(word)))?;
             return Ok(Outcome::invalid(kind, of("detail").as_str().unwrap_or(word)));
         }
         let (time, times) = (of("time"), of("times"));
@@ -133,10 +133,10 @@ impl Reader<'_> {
             return Ok(Outcome::invalid(InvalidityKind::Runtime, "recorded as taking for ever"));
         }
         match (times.is_null() || times.as_array().is_some_and(Vec::is_empty), time.is_null()) {
-            (false, _) => measured(times, self.us, self.cold_runs),
-            (true, false) => measured(time, self.us, false),
+            (false, _) => outcome_of_times(times, self.us, self.cold_runs),
+            (true, false) => outcome_of_times(time, self.us, false),
             (true, true) => match self.objectives.iter().find(|name| **name != "time") {
-                Some(other) => Err(format!("has no time, and its objective `{}` is none", quoted(other))),
+                Some(other) => Err(format!("has no time, and its objective `{}` is none", quote(other))),
                 None => Err("has no times".into()),
             },
         }

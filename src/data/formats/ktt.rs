@@ -2,10 +2,10 @@
 
 use crate::formats::documents::{Document, one_name, text_of};
 use crate::formats::json::parts;
-use crate::formats::sweep::{Sweep, Tried, failure, measured};
+use crate::formats::sweep::{Sweep, Tried, failure, outcome_of_times};
 use crate::formats::units::microseconds;
 use crate::record::Outcome;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use serde_json::{Map, Value};
 
 /// Parses KTT's output, also one that was cut off. It names its device and its kernel, not the problem.
@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 /// # Errors
 /// [`Error::Input`](seqtune_predict::Error::Input) where the text is no such output, is of several kernels, or in a unit that is not known.
 pub fn read_ktt(text: &str) -> Result<Sweep> {
-    let file = Document::read(text, "Results").map_err(|e| e.at("is no output of KTT's"))?;
+    let file = Document::read(text, "Results").map_err(|e| e.at_place("is no output of KTT's"))?;
     let about = file.value("Metadata");
     let Some(unit) = text_of(&about["TimeUnit"]) else {
         return input("is no output of KTT's: its metadata have no TimeUnit");
     };
     let Some(us) = microseconds(&unit) else {
-        return input(format!("its times are in `{}`, which is no unit that is known", quoted(&unit)));
+        return input(format!("its times are in `{}`, which is no unit that is known", quote(&unit)));
     };
     let rows: Vec<_> = parts(file.body)?.iter().map(Document::entry).collect();
     let names = rows.iter().flatten().filter_map(|row| row.get("KernelName")?.as_str());
@@ -30,12 +30,12 @@ pub fn read_ktt(text: &str) -> Result<Sweep> {
         ..Sweep::default()
     };
     for (i, row) in rows.into_iter().enumerate() {
-        sweep.add(&format!("result {}", i + 1), row.and_then(|row| tried(&row, us)));
+        sweep.add(&format!("result {}", i + 1), row.and_then(|row| read_row(&row, us)));
     }
     Ok(sweep)
 }
 
-fn tried(row: &Map<String, Value>, us: f64) -> std::result::Result<Tried, String> {
+fn read_row(row: &Map<String, Value>, us: f64) -> std::result::Result<Tried, String> {
     let null = Value::Null;
     let of = |name: &str| row.get(name).unwrap_or(&null);
     let pair = |pair: &Value| Some((pair["Name"].as_str()?.to_string(), pair["Value"].clone()));
@@ -43,9 +43,9 @@ fn tried(row: &Map<String, Value>, us: f64) -> std::result::Result<Tried, String
         of("Configuration").as_array().and_then(|all| all.iter().map(pair).collect());
     let outcome = match of("Status").as_str() {
         // a duration of 0 is that of a failure, whatever its status
-        Some("Ok") => measured(of("TotalDuration"), us, false)?,
+        Some("Ok") => outcome_of_times(of("TotalDuration"), us, false)?,
         Some(status) => {
-            let kind = failure(status).ok_or(format!("its status `{}` is not known", quoted(status)))?;
+            let kind = failure(status).ok_or(format!("its status `{}` is not known", quote(status)))?;
             Outcome::invalid(kind, status)
         }
         None => return Err("has no Status".into()),

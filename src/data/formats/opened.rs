@@ -1,6 +1,6 @@
 //! Files of others as they come: plain, or packed, which their first bytes tell and not their names.
 
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files;
 use seqtune_kernel::limits;
 use seqtune_kernel::unpacking::{Taken, unpack};
@@ -51,7 +51,7 @@ pub struct OpenedText {
 pub fn open(path: &Path) -> Result<Vec<Opened>> {
     let bytes = files::read(path, limits::FOREIGN)?;
     let mut found = Vec::new();
-    unpacked(Opened { place: path.display().to_string(), bytes }, LAYERS, &mut found)?;
+    add_unpacked(Opened { place: path.display().to_string(), bytes }, LAYERS, &mut found)?;
     Ok(found)
 }
 
@@ -73,16 +73,16 @@ pub fn contents(path: &Path) -> Result<Vec<u8>> {
 /// As [`open`]; [`Error::Input`] with the line where one is not text in UTF-8.
 pub fn texts(path: &Path) -> Result<Vec<OpenedText>> {
     let text = |one: Opened| {
-        let text = files::text(one.bytes).map_err(|e| e.at(&one.place))?;
+        let text = files::text(one.bytes).map_err(|e| e.at_place(&one.place))?;
         Ok(OpenedText { place: one.place, text })
     };
     open(path)?.into_iter().map(text).collect()
 }
 
 /// Adds a file to those that were found, unpacked as often as `layers` says.
-fn unpacked(file: Opened, layers: usize, found: &mut Vec<Opened>) -> Result<()> {
+fn add_unpacked(file: Opened, layers: usize, found: &mut Vec<Opened>) -> Result<()> {
     let Opened { place, bytes } = file;
-    let at = |e: Error| e.at(&place);
+    let at = |e: Error| e.at_place(&place);
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     let taken = Taken::default();
     let packed = taken.count(&bytes[..]);
@@ -91,7 +91,7 @@ fn unpacked(file: Opened, layers: usize, found: &mut Vec<Opened>) -> Result<()> 
     } else if starts(b"BZh") && layers > 0 {
         unpack(bzip2::read::MultiBzDecoder::new(packed), &taken, limits::FOREIGN).map_err(at)?
     } else if (starts(b"PK\x03\x04") || starts(b"PK\x05\x06")) && layers > 0 {
-        return unzipped(&place, &bytes, layers, found);
+        return unzip(&place, &bytes, layers, found);
     } else {
         return match unread(&bytes) {
             Some((what, how)) => input(format!("is {what}; unpack it first ({how})")).map_err(at),
@@ -101,7 +101,7 @@ fn unpacked(file: Opened, layers: usize, found: &mut Vec<Opened>) -> Result<()> 
             }
         };
     };
-    unpacked(Opened { place, bytes: plain }, layers - 1, found)
+    add_unpacked(Opened { place, bytes: plain }, layers - 1, found)
 }
 
 /// What a file is that is packed and not read, and what unpacks it.
@@ -117,7 +117,7 @@ fn unread(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
 }
 
 /// Adds the files of a zip archive.
-fn unzipped(place: &str, bytes: &[u8], layers: usize, found: &mut Vec<Opened>) -> Result<()> {
+fn unzip(place: &str, bytes: &[u8], layers: usize, found: &mut Vec<Opened>) -> Result<()> {
     let damaged =
         |e: &dyn std::fmt::Display| Error::Input(format!("{place}: is a damaged zip archive ({e}); fetch it again"));
     let taken = Taken::default();
@@ -128,16 +128,16 @@ fn unzipped(place: &str, bytes: &[u8], layers: usize, found: &mut Vec<Opened>) -
     let (before, mut all) = (found.len(), 0);
     for i in 0..archive.len() {
         let entry = archive.by_index(i).map_err(|e| damaged(&e))?;
-        let name = quoted(&entry.name().map_err(|e| damaged(&e))?);
+        let name = quote(&entry.name().map_err(|e| damaged(&e))?);
         // what a Mac puts beside each file is none
         if entry.is_dir() || name.starts_with("__MACOSX/") || name.ends_with(".DS_Store") {
             continue;
         }
         let place = format!("{place}, {name}");
         let rest = limits::FileLimit { what: "an archive", bytes: limits::FOREIGN.bytes - all };
-        let bytes = unpack(entry, &taken, rest).map_err(|e| e.at(&place))?;
+        let bytes = unpack(entry, &taken, rest).map_err(|e| e.at_place(&place))?;
         all += bytes.len() as u64;
-        unpacked(Opened { place, bytes }, layers - 1, found)?;
+        add_unpacked(Opened { place, bytes }, layers - 1, found)?;
     }
     match found.len() == before {
         true => input(format!("{place}: is an archive without a file")),
@@ -167,7 +167,7 @@ mod tests {
 
     fn found(bytes: &[u8]) -> Result<Vec<Opened>> {
         let mut found = Vec::new();
-        unpacked(Opened { place: "f".into(), bytes: bytes.into() }, LAYERS, &mut found).map(|()| found)
+        add_unpacked(Opened { place: "f".into(), bytes: bytes.into() }, LAYERS, &mut found).map(|()| found)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What files of one import say of themselves: files of two kernels or two devices are never put together.
 
 use seqtune_kernel::Device;
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 
 /// Names that files tell, each with the first place that told it.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +23,8 @@ impl Origins {
                 Some((name, first)) if name != told => {
                     return input(format!(
                         "{place} is {what} `{}`, {first} {what} `{}`; import them one by one, each into a dataset of its own",
-                        quoted(told),
-                        quoted(name)
+                        quote(told),
+                        quote(name)
                     ));
                 }
                 Some(_) => {}
@@ -52,15 +52,15 @@ const VENDORS: [&str; 3] = ["NVIDIA ", "AMD ", "Intel "];
 ///
 /// # Errors
 /// [`Error::DeviceNotFound`] where none is called so.
-pub fn described(told: &str) -> Result<Device> {
+pub fn described_device(told: &str) -> Result<Device> {
     let bare = VENDORS.iter().find_map(|vendor| told.strip_prefix(vendor)).unwrap_or(told);
     // a file's words are no path
-    let shipped = Device::shipped()?;
+    let shipped = Device::all_shipped()?;
     let known = |name: &str| shipped.iter().find(|device| device.is_called(name)).cloned();
     known(told).or_else(|| known(bare)).ok_or_else(|| {
         Error::DeviceNotFound(format!(
             "was measured on {}, which is not described; name a device or a .toml file with --device",
-            quoted(told)
+            quote(told)
         ))
     })
 }
@@ -74,16 +74,16 @@ pub fn agree(named: &Device, told: &str) -> Result<Option<String>> {
     if named.is_called(told) || named.is_called(bare) {
         return Ok(None);
     }
-    match described(told) {
+    match described_device(told) {
         Ok(other) if other.is_among(std::slice::from_ref(named)) => Ok(None),
         Ok(other) => input(format!(
             "was measured on {}, and --device names {}; name {}, or leave --device out",
-            quoted(told),
+            quote(told),
             named.name,
             other.name
         )),
         Err(_) => {
-            Ok(Some(format!("was measured on {}; its records are booked as those of {}", quoted(told), named.name)))
+            Ok(Some(format!("was measured on {}; its records are booked as those of {}", quote(told), named.name)))
         }
     }
 }
@@ -106,10 +106,10 @@ mod tests {
 
     #[test]
     fn a_device_that_is_named_has_to_be_the_one_that_the_file_tells() {
-        let named = |name: &str| Device::described(name).unwrap();
+        let named = |name: &str| Device::find_described(name).unwrap();
         for told in ["RTX 3090", "NVIDIA GeForce RTX 3090", "GeForce RTX 3090", "NVIDIA RTX 3090"] {
             assert_eq!(agree(&named("RTX 3090"), told).unwrap(), None);
-            assert_eq!(described(told).unwrap().name, "RTX 3090");
+            assert_eq!(described_device(told).unwrap().name, "RTX 3090");
         }
         let error = agree(&named("H100"), "NVIDIA GeForce RTX 3090").unwrap_err().to_string();
         assert!(error.contains("--device names H100; name RTX 3090"), "{error}");
@@ -118,6 +118,6 @@ mod tests {
                 .unwrap()
                 .is_some_and(|text| text.contains("booked as those of H100"))
         );
-        assert!(described("NVIDIA Nothing").is_err() && described("kernels/devices.toml").is_err());
+        assert!(described_device("NVIDIA Nothing").is_err() && described_device("kernels/devices.toml").is_err());
     }
 }

@@ -98,7 +98,7 @@ fn plausible(outcome: &Outcome) -> std::result::Result<(), String> {
 }
 
 /// Outcome of times, each of so many microseconds, without the first of several, which is `cold`.
-pub(crate) fn measured(times: &Value, us: f64, cold: bool) -> std::result::Result<Outcome, String> {
+pub(crate) fn outcome_of_times(times: &Value, us: f64, cold: bool) -> std::result::Result<Outcome, String> {
     let list = times.as_array().map_or(std::slice::from_ref(times), Vec::as_slice);
     let sample = |time: &Value| number(time).map(|time| time * us);
     let samples: Option<Vec<f64>> = list.iter().map(sample).collect();
@@ -175,7 +175,7 @@ fn energy(energies: &[ReadEnergy], us: f64, is_cpu: bool) -> (Option<Energy>, Op
 }
 
 /// Result of an import.
-pub struct Imported {
+pub struct ImportedSweep {
     /// Imported records.
     pub dataset: Dataset,
     /// Number of failed configs.
@@ -193,19 +193,19 @@ pub struct Imported {
 }
 
 /// An import of files of one kernel on one device.
-pub struct Import<'k> {
+pub struct SweepImport<'k> {
     kernel: &'k Kernel,
     /// Where in the records a problem and config stand.
     known: HashMap<(Arc<str>, Arc<str>), usize>,
-    imported: Imported,
+    imported: ImportedSweep,
 }
 
-impl<'k> Import<'k> {
+impl<'k> SweepImport<'k> {
     /// Begins an import.
-    pub fn new(kernel: &'k Kernel, device: &Device, command: String) -> Import<'k> {
+    pub fn new(kernel: &'k Kernel, device: &Device, command: String) -> SweepImport<'k> {
         let provenance = Provenance::Imported { tool: String::new(), files: Vec::new() };
         let header = Header::new(kernel, device, 0, provenance, command);
-        let imported = Imported {
+        let imported = ImportedSweep {
             dataset: Dataset { header, records: Vec::new() },
             failed: 0,
             twice: Twice::default(),
@@ -214,7 +214,7 @@ impl<'k> Import<'k> {
             bad: BadRows::default(),
             entries: 0,
         };
-        Import { kernel, known: HashMap::new(), imported }
+        SweepImport { kernel, known: HashMap::new(), imported }
     }
 
     /// Adds what a file holds, of `problem`.
@@ -283,7 +283,7 @@ impl<'k> Import<'k> {
     }
 
     /// What was imported.
-    pub fn finish(self) -> Imported {
+    pub fn finish(self) -> ImportedSweep {
         self.imported
     }
 }

@@ -3,10 +3,10 @@
 use crate::formats::documents::{Document, Mark, WrittenFile, mark, text_of};
 use crate::formats::json::parts;
 use crate::formats::kernel_tuner::{milliseconds, name_of};
-use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, measured, number};
+use crate::formats::sweep::{ReadEnergy, Sweep, Tried, failure, is_energy, number, outcome_of_times};
 use crate::formats::units::{joules, microseconds};
 use crate::record::{Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{Device, Kernel};
 use serde_json::{Map, Value, json};
 
@@ -15,11 +15,11 @@ use serde_json::{Map, Value, json};
 /// # Errors
 /// [`Error::Input`] where the text is not a T4 file, or tells a unit that is not known.
 pub fn read_t4(text: &str) -> Result<Sweep> {
-    let file = Document::read(text, "results").map_err(|e| e.at("is no file of T4 results"))?;
+    let file = Document::read(text, "results").map_err(|e| e.at_place("is no file of T4 results"))?;
     let about = file.value("metadata");
     let unit = text_of(&about["timeunit"]).or_else(|| text_of(&about["time_unit"]));
     if let Some(unknown) = unit.as_ref().filter(|unit| microseconds(unit).is_none()) {
-        return input(format!("its times are in `{}`, which is no unit that is known", quoted(unknown)));
+        return input(format!("its times are in `{}`, which is no unit that is known", quote(unknown)));
     }
     let Mark { problem, cold_runs } = mark(&about["seqtune"]);
     let mut sweep = Sweep {
@@ -34,14 +34,14 @@ pub fn read_t4(text: &str) -> Result<Sweep> {
         ..Sweep::default()
     };
     for (i, part) in parts(file.body)?.iter().enumerate() {
-        let result = Document::entry(part).and_then(|result| tried(&result, unit.as_deref(), cold_runs));
+        let result = Document::entry(part).and_then(|result| read_result(&result, unit.as_deref(), cold_runs));
         sweep.add(&format!("result {}", i + 1), result);
     }
     Ok(sweep)
 }
 
 /// A result; `unit` is that of the file.
-fn tried(result: &Map<String, Value>, unit: Option<&str>, cold_runs: bool) -> std::result::Result<Tried, String> {
+fn read_result(result: &Map<String, Value>, unit: Option<&str>, cold_runs: bool) -> std::result::Result<Tried, String> {
     let null = Value::Null;
     let of = |name: &str| result.get(name).unwrap_or(&null);
     let config = of("configuration").as_object().ok_or("has no configuration")?;
@@ -54,13 +54,13 @@ fn tried(result: &Map<String, Value>, unit: Option<&str>, cold_runs: bool) -> st
         Some("correct") => {
             let (time, us) = time(measurements, of("objectives"), unit)?;
             match &of("times")["runtimes"] {
-                Value::Null => measured(time, us, false)?,
-                Value::Array(runs) if runs.is_empty() => measured(time, us, false)?,
-                runs => measured(runs, us, cold_runs)?,
+                Value::Null => outcome_of_times(time, us, false)?,
+                Value::Array(runs) if runs.is_empty() => outcome_of_times(time, us, false)?,
+                runs => outcome_of_times(runs, us, cold_runs)?,
             }
         }
         Some(word) => {
-            let kind = failure(word).ok_or(format!("its invalidity `{}` is not known", quoted(word)))?;
+            let kind = failure(word).ok_or(format!("its invalidity `{}` is not known", quote(word)))?;
             Outcome::invalid(kind, of("detail").as_str().unwrap_or(word))
         }
         None => return Err("has no invalidity".into()),
@@ -100,9 +100,9 @@ fn time<'v>(
     let us = match (own(found), file) {
         (None, file) => file.unwrap_or(1e3),
         (Some(unit), file) => match (microseconds(&unit), file) {
-            (None, _) => return Err(format!("its time is in `{}`, which is no unit that is known", quoted(&unit))),
+            (None, _) => return Err(format!("its time is in `{}`, which is no unit that is known", quote(&unit))),
             (Some(own), Some(file)) if own != file => {
-                return Err(format!("its time is in `{}`, and the file's are in another unit", quoted(&unit)));
+                return Err(format!("its time is in `{}`, and the file's are in another unit", quote(&unit)));
             }
             (Some(own), _) => own,
         },

@@ -11,7 +11,7 @@ use crate::formats::origins::Origins;
 use crate::formats::values::{self, FieldSource, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::limits::{SAMPLE_US, ZERO_BESIDE_US};
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What an import is asked for beside the files.
-pub struct Options {
+pub struct TritonOptions {
     /// Device that was measured on, which the files do not tell.
     pub device: Device,
     /// Field that each entry of a key is, in order; `_` for one that is none. Empty: the kernel's fields in their order.
@@ -32,7 +32,7 @@ pub struct Options {
 }
 
 /// Result of an import.
-pub struct Imported {
+pub struct ImportedTriton {
     /// Imported records.
     pub dataset: Dataset,
     /// Number of configs in the files.
@@ -76,7 +76,7 @@ fn kernel_of(place: &str) -> Option<&str> {
 /// # Errors
 /// [`Error::Input`] where a file is of another kind or its key has other entries, where files are of two kernels by the names that Triton gave
 /// them, or where an option names no field.
-pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imported> {
+pub fn import(kernel: &Kernel, files: &[OpenedText], ask: TritonOptions) -> Result<ImportedTriton> {
     let names = names(kernel, &ask)?;
     let mut origins = Origins::default();
     files.iter().try_for_each(|file| origins.add(&file.place, kernel_of(&file.place), None))?;
@@ -88,7 +88,7 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imp
         ask: &ask,
         places: HashMap::new(),
         times: Vec::new(),
-        imported: Imported {
+        imported: ImportedTriton {
             dataset: Dataset { header, records: Vec::new() },
             rows: 0,
             first_key: None,
@@ -109,9 +109,9 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imp
                 found.imported.bad.add(&e.to_string(), place);
                 continue;
             }
-            Err(e) => return Err(e.at(place)),
+            Err(e) => return Err(e.at_place(place)),
         };
-        let pairs = found.pairs(&names, &key).map_err(|e| e.at(place))?;
+        let pairs = found.pairs(&names, &key).map_err(|e| e.at_place(place))?;
         found.check_types(place, names.len(), &key)?;
         found.imported.first_key.get_or_insert_with(|| key_as_read(&key, &pairs, names.len()));
         found.add(at, place, &pairs, &file.rows);
@@ -124,7 +124,7 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: Options) -> Result<Imp
 }
 
 /// The field of each entry of a key; the options' own, checked.
-fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
+fn names(kernel: &Kernel, ask: &TritonOptions) -> Result<Vec<String>> {
     let known = |name: &str| kernel.fields.iter().any(|f| f.name == name);
     let named = ask.key.iter().filter(|name| *name != NO_FIELD).chain(ask.set.iter().map(|source| &source.field));
     let mut seen: Vec<&String> = Vec::new();
@@ -132,7 +132,7 @@ fn names(kernel: &Kernel, ask: &Options) -> Result<Vec<String>> {
         if !known(name) {
             let fields: Vec<&str> = kernel.fields.iter().map(|f| f.name.as_str()).collect();
             let fields = fields.join(", ");
-            return input(format!("kernel {} has no field `{}` (it has {fields})", kernel.name, quoted(name)));
+            return input(format!("kernel {} has no field `{}` (it has {fields})", kernel.name, quote(name)));
         }
         if seen.contains(&name) {
             return input(format!("field `{name}` is given twice, by --key or --set"));
@@ -165,7 +165,7 @@ fn read(text: &str) -> Result<(Vec<Value>, Listed)> {
 }
 
 /// An entry of a key as a field's value is written.
-fn written(field: &Field, value: &Value) -> String {
+fn field_text(field: &Field, value: &Value) -> String {
     let Some(text) = value.as_str().filter(|_| field.kind == FieldKind::Choice) else {
         return values::field(field, value);
     };
@@ -208,8 +208,8 @@ fn config_of(kernel: &Kernel, config: &Value) -> std::result::Result<Config, Fau
     let kwargs = config["kwargs"].as_object().ok_or_else(|| bad("a config has no kwargs"))?;
     let mut pairs: Vec<(&str, Value)> = kwargs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let unsaid = |name: &str, value: &Value| {
-        let value = quoted(&value.to_string());
-        Err(Fault::Unsaid(format!("{} is `{value}`, and the kernel has no parameter for it", quoted(name))))
+        let value = quote(&value.to_string());
+        Err(Fault::Unsaid(format!("{} is `{value}`, and the kernel has no parameter for it", quote(name))))
     };
     for (name, usual, other) in LAUNCH {
         let value = &config[name];
@@ -247,7 +247,7 @@ fn samples(times: &Value) -> std::result::Result<Option<Vec<f32>>, Fault> {
     let finite: Option<Vec<f64>> =
         list.iter().filter(|ms| !ms.is_null()).map(|ms| ms.as_f64().map(|ms| ms * 1e3)).collect();
     let Some(us) = finite.filter(|us| !us.is_empty()) else {
-        return bad(format!("`{}` are no times", quoted(&times.to_string())));
+        return bad(format!("`{}` are no times", quote(&times.to_string())));
     };
     let most = us.iter().copied().fold(0.0, f64::max);
     match us.iter().copied().fold(f64::INFINITY, f64::min) {
@@ -271,12 +271,12 @@ struct Timed {
 /// What becomes of the rows of all files.
 struct Collector<'a> {
     kernel: &'a Kernel,
-    ask: &'a Options,
+    ask: &'a TritonOptions,
     /// Where in `times` a problem and config stand.
     places: HashMap<(Arc<str>, Arc<str>), usize>,
     /// In order of appearance.
     times: Vec<Timed>,
-    imported: Imported,
+    imported: ImportedTriton,
     /// Data types of a key that no field is, by those that fields are, with the file that had them first.
     types: HashMap<Vec<String>, (Vec<String>, String)>,
 }
@@ -311,7 +311,7 @@ impl Collector<'_> {
                 "its key has {} entries, {} are named, and `{}` is no tensor's data type; name them all with --key",
                 key.len(),
                 names.len(),
-                quoted(&value.to_string())
+                quote(&value.to_string())
             ));
         }
         if self.ask.key.len() > key.len() {
@@ -319,7 +319,7 @@ impl Collector<'_> {
         }
         let field = |name: &String| self.kernel.fields.iter().find(|f| f.name == *name);
         let own =
-            names.iter().zip(named).filter_map(|(name, value)| Some((name.clone(), written(field(name)?, value))));
+            names.iter().zip(named).filter_map(|(name, value)| Some((name.clone(), field_text(field(name)?, value))));
         let set = self.ask.set.iter().map(|source| (source.field.clone(), source.from.clone()));
         Ok(own.chain(set).map(|(name, text)| (name, Value::String(text))).collect())
     }
@@ -368,7 +368,7 @@ impl Collector<'_> {
     }
 
     /// The records: a config that was measured in several files has the samples of all.
-    fn finish(self) -> Imported {
+    fn finish(self) -> ImportedTriton {
         let mut imported = self.imported;
         for Timed { problem, config, samples, .. } in self.times {
             let samples_us = samples.concat();

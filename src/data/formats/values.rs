@@ -1,6 +1,6 @@
 //! Values of parameters and fields as tools of Python write them in JSON.
 
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Config, Kernel, Parameter};
 use serde_json::Value;
@@ -70,12 +70,12 @@ pub fn config<'v>(kernel: &Kernel, named: impl IntoIterator<Item = NamedValue<'v
     let mut choices: Vec<Option<usize>> = vec![None; kernel.parameters.len()];
     for NamedValue { name, value } in named {
         let Some(at) = kernel.parameters.iter().position(|p| p.name == name) else {
-            return input(format!("kernel {} has no parameter `{}`", kernel.name, quoted(name)));
+            return input(format!("kernel {} has no parameter `{}`", kernel.name, quote(name)));
         };
         let parameter = &kernel.parameters[at];
         let Some(chosen) = choice(parameter, value) else {
-            let value = quoted(&value.to_string());
-            return input(format!("{name} is `{value}`, none of {}", quoted(&parameter.shown().join(", "))));
+            let value = quote(&value.to_string());
+            return input(format!("{name} is `{value}`, none of {}", quote(&parameter.value_texts().join(", "))));
         };
         if choices[at].replace(chosen).is_some() {
             return input(format!("{name} is given twice"));

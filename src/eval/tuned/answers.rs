@@ -49,7 +49,7 @@ impl<'a> TestSet<'a> {
     ) -> TestSet<'a> {
         let part = |part| -> Vec<&MeasuredProblem> {
             let indices = table.tuned_part(kernel, &model.meta.split, part);
-            indices.into_iter().map(|i| &table.tried[i]).collect()
+            indices.into_iter().map(|i| &table.problems[i]).collect()
         };
         let mut held_out = part(which);
         held_out.retain(|t| device.is_none_or(|d| table.devices[t.device].name == d.name));
@@ -75,6 +75,6 @@ impl<'a> TestSet<'a> {
 }
 
 /// The tuned config of a problem; the caller has asked for tuned problems only.
-pub fn tuned(tried: &MeasuredProblem) -> &Config {
-    &tried.tuned().unwrap_or(&tried.results[0]).config
+pub fn tuned_config(tried: &MeasuredProblem) -> &Config {
+    &tried.tuned_config().unwrap_or(&tried.results[0]).config
 }

@@ -5,7 +5,7 @@
 //! decide, which the model weighs, a classifier over values has no place for.
 
 use crate::lightgbm::{LightGbm, Samples, Task, Trees};
-use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use crate::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
@@ -43,13 +43,13 @@ impl<'a> ClassifierChain<'a> {
         seed: u64,
     ) -> Result<ClassifierChain<'a>> {
         let valid = &asked.validation;
-        let see = |t: &&MeasuredProblem| Seen::new(featurizer, &spell(asked, t), tuned(t));
+        let see = |t: &&MeasuredProblem| Seen::new(featurizer, &spell(asked, t), tuned_config(t));
         let see_all = |tried: &[&MeasuredProblem]| on_threads(tried, threads, see);
         let (train_seen, valid_seen) = (see_all(&asked.train)?, see_all(valid)?);
         let mut links = Vec::new();
         for at in 0..asked.kernel.parameters.len() {
             let open = asked.train.iter().zip(&train_seen).filter(|(_, seen)| seen.steps[at].is_some());
-            let mut occurring: Vec<Choice> = open.map(|(t, _)| tuned(t).0[at]).collect();
+            let mut occurring: Vec<Choice> = open.map(|(t, _)| tuned_config(t).0[at]).collect();
             occurring.sort_unstable();
             occurring.dedup();
             if occurring.len() < 2 {
@@ -60,7 +60,7 @@ impl<'a> ClassifierChain<'a> {
                 let mut samples = Samples::default();
                 for (t, seen) in tried.iter().zip(seen) {
                     // a value that training never saw cannot judge the fit
-                    let class = occurring.binary_search(&tuned(t).0[at]);
+                    let class = occurring.binary_search(&tuned_config(t).0[at]);
                     if let (Ok(class), Some(step)) = (class, &seen.steps[at]) {
                         let first = samples.rows.len();
                         samples.rows.extend(&seen.problem);
@@ -92,10 +92,10 @@ impl<'a> ClassifierChain<'a> {
         for part in self.asked.judged.chunks(TOGETHER) {
             let see = |t: &&MeasuredProblem| {
                 let instance = spell(self.asked, t);
-                Ok((Seen::new(self.featurizer, &instance, tuned(t))?, instance))
+                Ok((Seen::new(self.featurizer, &instance, tuned_config(t))?, instance))
             };
             let (seen, instance): (Vec<Seen>, Vec<Instance>) = on_threads(part, self.threads, see)?.into_iter().unzip();
-            let mut forced = self.forced(part, &seen, &instance)?.into_iter();
+            let mut forced = self.forced_likelihoods(part, &seen, &instance)?.into_iter();
             for beam in self.search(&seen, &instance, most)? {
                 let ranking = beam.iter().map(|h| Config(self.featurizer.choices(&h.tokens))).collect();
                 let (log_probability, steps) = forced.next().unwrap_or_default();
@@ -167,7 +167,7 @@ impl<'a> ClassifierChain<'a> {
 
     /// Log-probability of the tuned config of each problem among legal ones, and its steps.
     #[allow(clippy::type_complexity)] // read once, by `answers`
-    fn forced(
+    fn forced_likelihoods(
         &self,
         tests: &[&MeasuredProblem],
         seen: &[Seen],
@@ -189,7 +189,7 @@ impl<'a> ClassifierChain<'a> {
             let log = self.log_probabilities(at, &matrix, open.len())?;
             let values = self.asked.kernel.parameters[at].values.len();
             for (i, log) in open.into_iter().zip(log.chunks(values)) {
-                let (config, (sum, steps)) = (tuned(tests[i]), &mut found[i]);
+                let (config, (sum, steps)) = (tuned_config(tests[i]), &mut found[i]);
                 let legal = instance[i].space.completions(&config.0[..at])?;
                 let total: f64 = legal.iter().map(|c| log[c as usize].exp()).sum();
                 let wanted = config.0[at];

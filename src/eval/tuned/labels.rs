@@ -1,6 +1,6 @@
 //! How far what a tuner chose reproduces.
 
-use crate::tuned::answers::{TestSet, tuned};
+use crate::tuned::answers::{TestSet, tuned_config};
 use seqtune_data::MeasuredProblem;
 use seqtune_data::formats::miopen::BATCH;
 use serde::Serialize;
@@ -30,13 +30,14 @@ pub fn labels(asked: &TestSet) -> Labels {
         }
         (t.device, kernel.show_problem(&problem))
     };
-    for tried in asked.table.tried.iter().filter(|t| t.tuned().is_some()) {
+    for tried in asked.table.problems.iter().filter(|t| t.tuned_config().is_some()) {
         twins.entry(key(tried)).or_default().push(tried);
         elsewhere.entry(kernel.show_problem(&tried.problem)).or_default().push(tried);
     }
     let mut labels = Labels::default();
-    let interchangeable =
-        |a: &MeasuredProblem, b: &MeasuredProblem| asked.is_legal(tuned(a), b) && asked.is_legal(tuned(b), a);
+    let interchangeable = |a: &MeasuredProblem, b: &MeasuredProblem| {
+        asked.is_legal(tuned_config(a), b) && asked.is_legal(tuned_config(b), a)
+    };
     let count = |(share, n): &mut (f64, usize), same: bool| {
         *share += same as u8 as f64;
         *n += 1;
@@ -48,12 +49,12 @@ pub fn labels(asked: &TestSet) -> Labels {
             if let Some(twin) =
                 others.filter(|t| interchangeable(t, tried)).min_by(|a, b| ratio(a).total_cmp(&ratio(b)))
             {
-                count(&mut labels.batch, tuned(twin) == tuned(tried));
+                count(&mut labels.batch, tuned_config(twin) == tuned_config(tried));
             }
         }
         let others = elsewhere.get(&kernel.show_problem(&tried.problem)).into_iter().flatten();
         for other in others.filter(|t| t.device != tried.device && interchangeable(t, tried)) {
-            count(&mut labels.device, tuned(other) == tuned(tried));
+            count(&mut labels.device, tuned_config(other) == tuned_config(tried));
         }
     }
     for (share, n) in [&mut labels.batch, &mut labels.device] {

@@ -14,11 +14,11 @@ use crate::lightgbm::LightGbm;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
-use crate::sets::{Set, Sets};
-use crate::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use crate::sets::{CredibleSet, Sets};
+use crate::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use crate::tuned::classifier_chain::ClassifierChain;
 use crate::tuned::labels::{Labels, labels};
-use crate::tuned::solvers::{Timed, timed};
+use crate::tuned::solvers::{Timed, solver_times};
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::Result;
@@ -37,7 +37,7 @@ pub const MEASURES: usize = TOPS.len() + 1;
 
 /// One method's quality on one kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct TunedRow {
     /// Method that is judged.
     pub method: Method,
     /// Share of problems whose tuned config is among the first 1, 5, 10.
@@ -58,7 +58,7 @@ pub struct Row {
 
 /// An evaluation of one kernel.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct TunedReport {
     /// Name of the kernel.
     pub kernel: String,
     /// Names of its parameters.
@@ -72,7 +72,7 @@ pub struct Report {
     /// Shapes that these problems are of.
     pub test_shapes: usize,
     /// The model first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TunedRow>,
     /// The model less the boosted trees, where these were fitted: shares of problems whose config is among the first of [`TOPS`], and the mean
     /// nats, negative where the model is better.
     pub margins: Option<[Margin; MEASURES]>,
@@ -95,7 +95,7 @@ pub struct Report {
     pub sets: Option<Sets>,
     /// What that is made of.
     #[serde(skip)]
-    pub each_set: Vec<Set>,
+    pub each_set: Vec<CredibleSet>,
     /// Greedy decoding without look-ahead.
     pub unmasked: Unmasked,
     /// Reproducibility of the labels.
@@ -105,7 +105,7 @@ pub struct Report {
 /// A report with the model's answers that it rests on.
 pub struct Evaluation<'a> {
     /// The report.
-    pub report: Report,
+    pub report: TunedReport,
     /// Problems to judge by and to learn from.
     pub test_set: TestSet<'a>,
     /// What predicts.
@@ -115,7 +115,7 @@ pub struct Evaluation<'a> {
 }
 
 /// What to judge, and with what means.
-pub struct Options<'a> {
+pub struct TunedSettings<'a> {
     /// Device to judge by; `None` for all.
     pub device: Option<&'a Device>,
     /// Problems to judge by.
@@ -140,7 +140,7 @@ pub fn evaluate<'a>(
     table: &'a Table,
     model: &Model,
     beside: Option<&Model>,
-    ask: &Options,
+    ask: &TunedSettings,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Option<Evaluation<'a>>> {
     let asked = TestSet::new(kernel, table, model, ask.part, ask.device);
@@ -149,7 +149,7 @@ pub fn evaluate<'a>(
     }
     progress("model");
     let predictor = Predictor::new(kernel, model)?;
-    let predictor = if ask.as_stated { predictor.uncorrected() } else { predictor };
+    let predictor = if ask.as_stated { predictor.without_correction() } else { predictor };
     let by_model = model_answers(&asked, &predictor, ask.threads)?;
     let mut rows = vec![judge(&asked, Method::Predict, &by_model)];
     let mut paired_beside = None;
@@ -169,9 +169,9 @@ pub fn evaluate<'a>(
     rows.push(judge(&asked, Method::Majority, &majority(&asked)));
     let firsts: Vec<TopPrediction> = asked.judged.iter().zip(&by_model).filter_map(|(t, a)| first(t, a)).collect();
     progress("sets");
-    let set = |tried: &&MeasuredProblem| Set::of_tuned(&predictor, tried, asked.device(tried));
-    let each_set: Vec<Set> = on_threads(&asked.judged, ask.threads, set)?.into_iter().flatten().collect();
-    let report = Report {
+    let set = |tried: &&MeasuredProblem| CredibleSet::of_tuned(&predictor, tried, asked.device(tried));
+    let each_set: Vec<CredibleSet> = on_threads(&asked.judged, ask.threads, set)?.into_iter().flatten().collect();
+    let report = TunedReport {
         kernel: kernel.name.clone(),
         parameters: kernel.parameters.iter().map(|p| p.name.clone()).collect(),
         records: table.records(),
@@ -183,12 +183,12 @@ pub fn evaluate<'a>(
         paired,
         margins_beside: paired_beside.as_ref().map(Paired::margins),
         paired_beside,
-        timed: timed(&asked, &by_model),
+        timed: solver_times(&asked, &by_model),
         trueness: CalibrationError::from_predictions(&firsts),
         firsts,
         sets: Sets::summarize(&each_set),
         each_set,
-        unmasked: unmasked(&asked, &predictor, ask.threads)?,
+        unmasked: greedy_unmasked(&asked, &predictor, ask.threads)?,
         labels: labels(&asked),
     };
     Ok(Some(Evaluation { report, test_set: asked, predictor, answers: by_model }))
@@ -199,8 +199,8 @@ fn judge_trees(
     asked: &TestSet,
     model: &Model,
     library: &LightGbm,
-    ask: &Options,
-    rows: &mut Vec<Row>,
+    ask: &TunedSettings,
+    rows: &mut Vec<TunedRow>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Answer>> {
     progress("boosted trees");
@@ -213,7 +213,7 @@ fn judge_trees(
 
 /// Predicted probability of the first choice, and whether it was right; its cost beside the tuned config was not measured.
 fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<TopPrediction> {
-    let best = answer.ranking.first() == Some(tuned(tried));
+    let best = answer.ranking.first() == Some(tuned_config(tried));
     Some(TopPrediction { probability: answer.first?, best, lost: None })
 }
 
@@ -221,7 +221,7 @@ fn first(tried: &MeasuredProblem, answer: &Answer) -> Option<TopPrediction> {
 fn compare(asked: &TestSet, a: &[Answer], b: &[Answer]) -> Paired<MEASURES> {
     let mut paired = Paired::default();
     for (t, (a, b)) in asked.judged.iter().zip(a.iter().zip(b)) {
-        let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned(t)) as u8 as f64;
+        let found = |x: &Answer, top: usize| x.ranking.iter().take(top).any(|c| c == tuned_config(t)) as u8 as f64;
         let nats = |x: &Answer| -x.log_probability.unwrap_or(f64::NAN);
         let exact = |at: usize| TOPS.get(at).map(|top| found(a, *top) - found(b, *top));
         let difference = |at: usize| exact(at).unwrap_or_else(|| nats(a) - nats(b));
@@ -249,8 +249,9 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
         let device = asked.device(tried);
         let query = Query { top: most, width: most, ..Query::new(device) };
         let found = predictor.predict_one(&tried.problem, &query)?.candidates;
-        let scored =
-            predictor.score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned(tried)))?.remove(0);
+        let scored = predictor
+            .score(&tried.problem, device, Objective::Time, std::slice::from_ref(tuned_config(tried)))?
+            .remove(0);
         Ok(Answer {
             first: found.first().and_then(|c| c.probability),
             time_us: found.first().and_then(|c| c.time_us),
@@ -263,14 +264,14 @@ pub fn model_answers(asked: &TestSet, predictor: &Predictor, threads: usize) -> 
 }
 
 /// Judges answers to the test problems.
-pub fn judge(asked: &TestSet, method: Method, answers: &[Answer]) -> Row {
+pub fn judge(asked: &TestSet, method: Method, answers: &[Answer]) -> TunedRow {
     let n = asked.judged.len() as f64;
     let count = asked.kernel.parameters.len();
     let mut exact = [0.0; TOPS.len()];
     let (mut free, mut wrong) = (vec![0.0; count], vec![0.0; count]);
     let (mut nats, mut illegal) = (0.0, 0.0);
     for (tried, answer) in asked.judged.iter().zip(answers) {
-        let wanted = tuned(tried);
+        let wanted = tuned_config(tried);
         let rank = answer.ranking.iter().position(|c| c == wanted);
         exact.iter_mut().zip(TOPS).for_each(|(share, top)| *share += rank.is_some_and(|r| r < top) as u8 as f64 / n);
         match answer.ranking.first() {
@@ -288,7 +289,7 @@ pub fn judge(asked: &TestSet, method: Method, answers: &[Answer]) -> Row {
     }
     let forced = answers.iter().all(|a| a.steps.is_some());
     let forced_by_parameter: Vec<f64> = if forced { wrong.iter().map(|w| 1.0 - w).collect() } else { Vec::new() };
-    Row {
+    TunedRow {
         method,
         exact,
         free: free.iter().sum::<f64>() / count as f64,
@@ -307,7 +308,7 @@ pub fn majority(asked: &TestSet) -> Vec<Answer> {
     let frequent = |device: usize| {
         let mut counts: HashMap<&Config, [usize; 2]> = HashMap::new();
         for tried in &asked.train {
-            let [here, all] = counts.entry(tuned(tried)).or_default();
+            let [here, all] = counts.entry(tuned_config(tried)).or_default();
             *here += usize::from(tried.device == device);
             *all += 1;
         }
@@ -351,7 +352,7 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
         let space = ConfigSpace::new(asked.kernel, &tried.problem, asked.device(tried));
         let mut ranking: Vec<Config> = Vec::new();
         for (_, t) in near {
-            let config = tuned(t);
+            let config = tuned_config(t);
             if ranking.len() < TOPS[TOPS.len() - 1] && !ranking.contains(config) && space.is_legal(config) {
                 ranking.push(config.clone());
             }
@@ -365,7 +366,7 @@ pub fn nearest(asked: &TestSet, threads: usize) -> Result<Vec<Answer>> {
 ///
 /// # Errors
 /// `Error::Failed` where a thread panics.
-pub fn unmasked(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
+pub fn greedy_unmasked(asked: &TestSet, predictor: &Predictor, threads: usize) -> Result<Unmasked> {
     let greedy = |tried: &&MeasuredProblem| {
         let device = asked.device(tried);
         let free = predictor.greedy(&tried.problem, device, false);

@@ -4,9 +4,9 @@ use crate::markdown;
 use crate::method::Method;
 use crate::paired::{Margin, Paired};
 use crate::reliability::CalibrationError;
-use crate::sets::{Set, Sets};
+use crate::sets::{CredibleSet, Sets};
 use crate::tuned::solvers::{SolverChoice, Timed, choice};
-use crate::tuned::{MEASURES, Report, Row};
+use crate::tuned::{MEASURES, TunedReport, TunedRow};
 use seqtune_predict::confidence::TopPrediction;
 
 /// A share in percent; a hyphen where it is not known.
@@ -15,25 +15,25 @@ pub fn percent(x: f64) -> String {
 }
 
 /// The row of a method.
-pub fn row(report: &Report, method: Method) -> Option<&Row> {
+pub fn row(report: &TunedReport, method: Method) -> Option<&TunedRow> {
     report.rows.iter().find(|r| r.method == method)
 }
 
 /// Top-1 and top-5 in percent, nats.
-fn signed([first, five, _, nats]: &[Margin; MEASURES]) -> [String; 3] {
+fn signed_margins([first, five, _, nats]: &[Margin; MEASURES]) -> [String; 3] {
     let signed =
         |(d, e): &Margin, factor: f64, digits: usize| format!("{:+.digits$} ± {:.digits$}", factor * d, factor * e);
     [signed(first, 100.0, 1), signed(five, 100.0, 1), signed(nats, 1.0, 3)]
 }
 
 /// The comparison, what masking does and how far the labels reproduce, most problems first.
-pub fn text(reports: &[Report]) -> String {
-    let reports = sorted(reports.iter().collect(), |report| report);
+pub fn text(reports: &[TunedReport]) -> String {
+    let reports = sort_by_problems(reports.iter().collect(), |report| report);
     tables(&reports) + &summary(&reports)
 }
 
 /// Sorts what holds a report: most problems first.
-pub fn sorted<T>(mut all: Vec<T>, report: impl Fn(&T) -> &Report) -> Vec<T> {
+pub fn sort_by_problems<T>(mut all: Vec<T>, report: impl Fn(&T) -> &TunedReport) -> Vec<T> {
     all.sort_by(|a, b| {
         let (a, b) = (report(a), report(b));
         b.test_problems.cmp(&a.test_problems).then(a.kernel.cmp(&b.kernel))
@@ -42,7 +42,7 @@ pub fn sorted<T>(mut all: Vec<T>, report: impl Fn(&T) -> &Report) -> Vec<T> {
 }
 
 /// Tables with a line for each report.
-pub fn tables(reports: &[&Report]) -> String {
+pub fn tables(reports: &[&TunedReport]) -> String {
     format!(
         "Share of problems in percent whose tuned config is the first choice / among the first 5 / the first 10; nats per config. Margins are seqtune less trees, with the standard error over shapes.\n\n{}\n\
          Parameters right in percent, free-running (by the first choice) and teacher-forced (after the tuned prefix); illegal configs \
@@ -52,12 +52,12 @@ pub fn tables(reports: &[&Report]) -> String {
         comparison(reports),
         details(reports),
         by_parameter(reports),
-        beside(reports)
+        beside_others(reports)
     )
 }
 
 /// The methods' shares of tuned configs by solver, and seqtune's margins over the trees.
-fn comparison(reports: &[&Report]) -> markdown::Table {
+fn comparison(reports: &[&TunedReport]) -> markdown::Table {
     let mut table = markdown::Table::new(&[
         "solver",
         "test",
@@ -72,11 +72,11 @@ fn comparison(reports: &[&Report]) -> markdown::Table {
         "margin top-5",
         "margin nats",
     ]);
-    let tops = |r: Option<&Row>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
-    let nats = |r: Option<&Row>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
+    let tops = |r: Option<&TunedRow>| r.map_or("-".into(), |r| r.exact.map(percent).join(" / "));
+    let nats = |r: Option<&TunedRow>| r.and_then(|r| r.nats).map_or("-".into(), |x| format!("{x:.3}"));
     for r in reports {
         let (trees, model) = (row(r, Method::LightGbmChain), row(r, Method::Predict));
-        let margins = r.margins.as_ref().map_or(["-".into(), "-".into(), "-".into()], signed);
+        let margins = r.margins.as_ref().map_or(["-".into(), "-".into(), "-".into()], signed_margins);
         let mut cells = vec![
             r.kernel.clone(),
             r.test_problems.to_string(),
@@ -95,7 +95,7 @@ fn comparison(reports: &[&Report]) -> markdown::Table {
 }
 
 /// Parameters by solver, illegal configs, how far labels reproduce, calibration.
-fn details(reports: &[&Report]) -> markdown::Table {
+fn details(reports: &[&TunedReport]) -> markdown::Table {
     let mut table = markdown::Table::new(&[
         "solver",
         "free trees",
@@ -110,8 +110,8 @@ fn details(reports: &[&Report]) -> markdown::Table {
         "calibration error",
         "by chance",
     ]);
-    let free = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.free));
-    let forced = |r: Option<&Row>| r.and_then(|r| r.forced).map_or("-".into(), percent);
+    let free = |r: Option<&TunedRow>| r.map_or("-".into(), |r| percent(r.free));
+    let forced = |r: Option<&TunedRow>| r.and_then(|r| r.forced).map_or("-".into(), percent);
     let twins = |(share, n): (f64, usize)| if n == 0 { "-".into() } else { format!("{} of {n}", percent(share)) };
     for r in reports {
         let (trees, model) = (row(r, Method::LightGbmChain), row(r, Method::Predict));
@@ -133,7 +133,7 @@ fn details(reports: &[&Report]) -> markdown::Table {
     table
 }
 
-fn by_parameter(reports: &[&Report]) -> markdown::Table {
+fn by_parameter(reports: &[&TunedReport]) -> markdown::Table {
     let mut table = markdown::Table::new(&["solver", "parameters"]);
     for r in reports {
         let Some(model) = row(r, Method::Predict) else { continue };
@@ -146,7 +146,7 @@ fn by_parameter(reports: &[&Report]) -> markdown::Table {
 }
 
 /// The model and another one beside it, where there is one.
-fn beside(reports: &[&Report]) -> String {
+fn beside_others(reports: &[&TunedReport]) -> String {
     let mut table = markdown::Table::new(&[
         "solver",
         "test",
@@ -168,13 +168,13 @@ fn beside(reports: &[&Report]) -> String {
             cells.push(row.exact.map(percent).join(" / "));
             cells.push(row.nats.map_or("-".into(), |nats| format!("{nats:.3}")));
         }
-        cells.extend(signed(margins));
+        cells.extend(signed_margins(margins));
         table.row(&cells);
     }
     if all.problems() == 0 {
         return String::new();
     }
-    let [first, five, nats] = signed(&all.margins());
+    let [first, five, nats] = signed_margins(&all.margins());
     format!(
         "Beside another model:\n\n{table}\nAll {} problems alike, seqtune less the model beside: top-1 {first}, top-5 {five}, nats {nats}.\n\n",
         all.problems()
@@ -182,8 +182,8 @@ fn beside(reports: &[&Report]) -> String {
 }
 
 /// Averages over all solvers, the margins over all problems, and who is above 90 % per parameter.
-pub fn summary(reports: &[&Report]) -> String {
-    let mean = |of: &dyn Fn(&Report) -> Option<f64>| {
+pub fn summary(reports: &[&TunedReport]) -> String {
+    let mean = |of: &dyn Fn(&TunedReport) -> Option<f64>| {
         let values: Vec<f64> = reports.iter().filter_map(|r| of(r)).collect();
         percent(values.iter().sum::<f64>() / values.len() as f64)
     };
@@ -197,7 +197,7 @@ pub fn summary(reports: &[&Report]) -> String {
     let pooled = match all.problems() {
         0 => String::new(),
         n => {
-            let [first, five, nats] = signed(&all.margins());
+            let [first, five, nats] = signed_margins(&all.margins());
             format!("All {n} problems alike, seqtune less trees: top-1 {first}, top-5 {five}, nats {nats}.\n")
         }
     };
@@ -205,7 +205,7 @@ pub fn summary(reports: &[&Report]) -> String {
     let mean_of = |of: &dyn Fn(&TopPrediction) -> f64| firsts.iter().map(of).sum::<f64>() / firsts.len() as f64;
     let trueness = CalibrationError::from_predictions(&firsts);
     let timed: Vec<&Timed> = reports.iter().flat_map(|r| &r.timed).collect();
-    let sets: Vec<Set> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
+    let sets: Vec<CredibleSet> = reports.iter().flat_map(|r| r.each_set.iter().copied()).collect();
     format!(
         "Mean over {} solvers: top-1 seqtune {}, trees {}; top-5 {}, {}; teacher-forced {}, {}.\n{pooled}\
          First choices are as probable as they are said to be within {} % (expected calibration error over all {} problems; by chance alone {} %): right in {} %, said to be in {} %.\n{}\
@@ -223,13 +223,13 @@ pub fn summary(reports: &[&Report]) -> String {
         percent(mean_of(&|first| first.best as u8 as f64)),
         percent(mean_of(&|first| first.probability)),
         Sets::summarize(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
-        choice(&timed).map_or(String::new(), chosen),
+        choice(&timed).map_or(String::new(), choice_of_solvers),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )
 }
 
 /// What choosing among solvers is worth.
-fn chosen(SolverChoice { convolutions, solvers, predicted, on_average, random }: SolverChoice) -> String {
+fn choice_of_solvers(SolverChoice { convolutions, solvers, predicted, on_average, random }: SolverChoice) -> String {
     let of = |[fastest, loss]: [f64; 2]| format!("{} %, losing {} %", percent(fastest), percent(loss));
     format!(
         "Of {convolutions} convolutions with measured times of {solvers:.1} solvers on average, the one with the lowest predicted time is the fastest in {}; \

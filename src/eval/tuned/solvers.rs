@@ -35,9 +35,9 @@ pub struct SolverChoice {
 }
 
 /// Times of a kernel's problems: to learn from, and held out with what the model predicts.
-pub fn timed(asked: &TestSet, answers: &[Answer]) -> Vec<Timed> {
+pub fn solver_times(asked: &TestSet, answers: &[Answer]) -> Vec<Timed> {
     let of = |tried: &MeasuredProblem, predicted_us: Option<f64>| {
-        let measured_us = tried.tuned()?.outcome.time_us()?;
+        let measured_us = tried.tuned_config()?.outcome.time_us()?;
         let problem = asked.kernel.show_problem(&tried.problem);
         let (convolution, own): (Vec<&str>, Vec<&str>) = problem
             .split(',')

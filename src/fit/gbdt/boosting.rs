@@ -55,13 +55,13 @@ pub fn fit(samples: &Samples, held: &Samples, seed: u64) -> Forest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use crate::gbdt::loss::WeightedValue;
     use crate::gbdt::loss::{Groups, Loss};
 
     /// Rows of three numbers, the last of no use, and what they are worth: a product of steps, with a little noise.
     fn rows(count: usize, seed: u64) -> (Vec<f32>, Vec<f32>) {
-        let mut rng = drawn(seed);
+        let mut rng = test_generator(seed);
         let rows: Vec<f32> = (0..3 * count).map(|_| rng.random()).collect();
         let worth = |row: &[f32]| {
             let sign = |x: f32, at: f32| if x > at { 1.0 } else { -1.0 };
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn three_configs_of_each_of_a_dozen_problems_teach_which_are_fast() {
-        let mut rng = drawn(7);
+        let mut rng = test_generator(7);
         let test = values(500, 6);
         let Loss::SquaredError(known) = &test.loss else { unreachable!() };
         let mut ordered = |seed: u64| {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_a_group_of_its_own() {
-        let mut rng = drawn(4);
+        let mut rng = test_generator(4);
         let rows: Vec<f32> = (0..400).map(|i| if i % 2 == 0 { f32::MIN } else { rng.random() }).collect();
         let known = rows.iter().map(|x| WeightedValue { value: (*x == f32::MIN) as u8 as f32, weight: 1.0 }).collect();
         let samples = Samples { columns: 1, rows, loss: Loss::SquaredError(known) };

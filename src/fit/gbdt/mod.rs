@@ -9,7 +9,7 @@ pub use loss::WeightedValue;
 use loss::{Groups, Loss};
 use samples::Samples;
 use seqtune_data::Table;
-use seqtune_data::learnable::{LearnableProblem, known};
+use seqtune_data::learnable::{LearnableProblem, known_problems};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Kernel, Objective};
@@ -97,13 +97,15 @@ fn samples(kernel: &Kernel, table: &Table, problems: &[usize], objective: Object
     let (mut samples, mut lists) = (Samples::default(), Vec::new());
     let (mut values, mut shares) = (Vec::new(), Vec::new());
     let mut compare = false;
-    for (at, LearnableProblem { rows, costs }) in problems.iter().zip(known(kernel, table, problems, objective)) {
+    for (at, LearnableProblem { rows, costs }) in
+        problems.iter().zip(known_problems(kernel, table, problems, objective))
+    {
         let (Some(best), Some(row)) = (costs.first(), rows.first()) else { continue };
         samples.columns = row.len();
         samples.rows.extend(rows.into_iter().flatten());
         let relative: Vec<f64> = costs.iter().map(|cost| cost / best).collect();
         // by their work, costs of different problems compare; 1 where kernel.toml does not tell it
-        let problem = &table.tried[*at].problem;
+        let problem = &table.problems[*at].problem;
         let work = kernel.flops(problem).max(kernel.bytes(problem)).max(1.0);
         compare |= work > 1.0;
         match aim {

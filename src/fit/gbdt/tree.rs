@@ -1,7 +1,7 @@
 //! Growing one regression tree over histograms, the leaf that gains most first (Ke et al. 2017).
 
 use crate::gbdt::samples::Samples;
-use seqtune_predict::trees::forest::Node;
+use seqtune_predict::trees::forest::SplitNode;
 
 const RATE: f64 = 0.05;
 const LEAVES: usize = 63;
@@ -100,8 +100,8 @@ pub(crate) struct TreeBuilder<'a> {
 
 impl TreeBuilder<'_> {
     /// The tree that lowers the loss of these rows most, greedily; it is a step of [`RATE`].
-    pub fn grow(&self, rows: Vec<u32>) -> Vec<Node> {
-        let mut tree = vec![Node { column: None, number: 0.0, children: 0 }];
+    pub fn grow(&self, rows: Vec<u32>) -> Vec<SplitNode> {
+        let mut tree = vec![SplitNode { column: None, number: 0.0, children: 0 }];
         let least = least_rows(rows.len());
         let histogram = self.histogram(&rows);
         let mut leaves = vec![self.leaf(0, rows, histogram, least)];
@@ -118,12 +118,12 @@ impl TreeBuilder<'_> {
             let large = histogram.iter().zip(&small).map(|(all, part)| all.less(*part)).collect();
             let (of_left, of_right) = if is_left { (small, large) } else { (large, small) };
             let children = tree.len();
-            tree[node] = Node {
+            tree[node] = SplitNode {
                 column: Some(column as u16),
                 number: self.binned.ends[column][bin as usize],
                 children: children as u16,
             };
-            tree.extend([Node { column: None, number: 0.0, children: 0 }; 2]);
+            tree.extend([SplitNode { column: None, number: 0.0, children: 0 }; 2]);
             leaves.push(self.leaf(children, left, of_left, least));
             leaves.push(self.leaf(children + 1, right, of_right, least));
         }

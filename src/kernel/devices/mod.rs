@@ -6,8 +6,8 @@
 pub(crate) mod names;
 
 use crate::api::Api;
-use crate::devices::names::{is_near, is_so_called, keys, listed};
-use crate::error::{Error, Result, input, quoted};
+use crate::devices::names::{is_near, is_so_called, keys, list_names};
+use crate::error::{Error, Result, input, quote};
 use crate::files::read_text;
 use crate::limits;
 use crate::limits::DEVICE_NAME;
@@ -171,7 +171,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::DeviceNotFound`] where several of them are called so.
-    pub fn called<'d>(name: &str, devices: &'d [Device]) -> Result<Option<&'d Device>> {
+    pub fn find_called<'d>(name: &str, devices: &'d [Device]) -> Result<Option<&'d Device>> {
         if let Some(exact) = devices.iter().find(|device| device.is_called(name)) {
             return Ok(Some(exact));
         }
@@ -180,16 +180,16 @@ impl Device {
             [only] => Ok(Some(only)),
             ref several => Err(Error::DeviceNotFound(format!(
                 "device `{}` may be {}: name one of them",
-                quoted(name),
-                listed(several.iter().map(|device| device.name.as_str()), "or")
+                quote(name),
+                list_names(several.iter().map(|device| device.name.as_str()), "or")
             ))),
         }
     }
 
     /// What the shipped description of a device of that name calls it else: drivers say `GeForce RTX 4090`, datasets `RTX 4090`.
     pub fn other_names(name: &str) -> Vec<String> {
-        let shipped = Device::shipped().unwrap_or_default();
-        let known = Device::called(name, &shipped).unwrap_or_default().cloned();
+        let shipped = Device::all_shipped().unwrap_or_default();
+        let known = Device::find_called(name, &shipped).unwrap_or_default().cloned();
         let names = known.into_iter().flat_map(|d| [vec![d.name], d.aliases].concat());
         names.filter(|known| known != name).collect()
     }
@@ -206,7 +206,7 @@ impl Device {
             for device in &file.device {
                 let names = std::iter::once(&device.name).chain(&device.aliases).map(|name| name.to_lowercase());
                 if let Some(name) = names.collect::<BTreeSet<_>>().into_iter().find(|name| !seen.insert(name.clone())) {
-                    return input(format!("device `{}` is there twice; rename or delete one", quoted(&name)));
+                    return input(format!("device `{}` is there twice; rename or delete one", quote(&name)));
                 }
             }
             match file.device.is_empty() {
@@ -214,7 +214,7 @@ impl Device {
                 true => input("holds no [[device]]"),
             }
         };
-        devices().map_err(|e: Error| e.at(place))
+        devices().map_err(|e: Error| e.at_place(place))
     }
 
     /// Refuses a name that cannot be shown, and limits that no device has.
@@ -226,7 +226,7 @@ impl Device {
             if name.trim().is_empty() || name.chars().count() > DEVICE_NAME || name.chars().any(is_hidden) {
                 return input(format!(
                     "device `{}`: a name has 1 to {DEVICE_NAME} characters, each to be seen, in one line",
-                    quoted(name)
+                    quote(name)
                 ));
             }
         }
@@ -234,7 +234,7 @@ impl Device {
             // of work-items every config has one at least
             let least = limit.starts_with("max_") as u8 as f64;
             if let Some(value) = value.filter(|v| !v.is_finite() || *v < least) {
-                let name = quoted(&self.name);
+                let name = quote(&self.name);
                 return input(format!("device `{name}`: {limit} is {value}, not a number of {least} or more"));
             }
         }
@@ -245,17 +245,17 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Input`] where the shipped file cannot be read, which a test excludes.
-    pub fn shipped() -> Result<Vec<Device>> {
+    pub fn all_shipped() -> Result<Vec<Device>> {
         Device::parse_file(SHIPPED, "kernels/devices.toml")
     }
 
-    /// A description by name ([`Device::called`]), or the first of a file by its path.
+    /// A description by name ([`Device::find_called`]), or the first of a file by its path.
     ///
     /// # Errors
     /// [`Error::DeviceNotFound`] where no description has the name or several may be meant, [`Error::File`] where the file cannot be read.
-    pub fn described(name_or_path: &str) -> Result<Device> {
-        let shipped = Device::shipped()?;
-        if let Some(found) = Device::called(name_or_path, &shipped)? {
+    pub fn find_described(name_or_path: &str) -> Result<Device> {
+        let shipped = Device::all_shipped()?;
+        if let Some(found) = Device::find_called(name_or_path, &shipped)? {
             return Ok(found.clone());
         }
         let path = Path::new(name_or_path);
@@ -267,11 +267,11 @@ impl Device {
         let near = shipped.iter().filter(|device| is_near(name_or_path, &device.keys()));
         let meant = match near.map(|device| device.name.as_str()).collect::<Vec<_>>() {
             names if names.is_empty() => String::new(),
-            names => format!("did you mean {}? Else ", listed(names, "or")),
+            names => format!("did you mean {}? Else ", list_names(names, "or")),
         };
         Err(Error::DeviceNotFound(format!(
             "no device `{}`: {meant}use `live`, a .toml file, or one of {}",
-            quoted(name_or_path),
+            quote(name_or_path),
             known.join(", ")
         )))
     }
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn every_shipped_description_names_its_source_and_the_limits_that_constraints_need() {
-        let devices = Device::shipped().unwrap();
+        let devices = Device::all_shipped().unwrap();
         assert!(devices.len() >= 12, "a dozen real GPUs");
         for d in &devices {
             assert!(!d.source.is_empty(), "{} has no source", d.name);
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn an_unknown_device_is_answered_with_the_known_ones() {
-        let error = Device::described("H2OO").unwrap_err().to_string();
+        let error = Device::find_described("H2OO").unwrap_err().to_string();
         assert!(error.contains("no device `H2OO`") && error.contains("H200"), "{error}");
     }
 
@@ -316,15 +316,16 @@ mod tests {
     fn a_live_device_is_the_one_that_data_call_by_another_name() {
         let said = "GeForce RTX 4090";
         let live =
-            Device { name: said.into(), aliases: Device::other_names(said), ..Device::described("H200").unwrap() };
+            Device { name: said.into(), aliases: Device::other_names(said), ..Device::find_described("H200").unwrap() };
         // as models of earlier versions describe it
-        let learned = Device { aliases: Vec::new(), ..Device::described("RTX 4090").unwrap() };
+        let learned = Device { aliases: Vec::new(), ..Device::find_described("RTX 4090").unwrap() };
         assert!(
-            live.is_among(std::slice::from_ref(&learned)) && !live.is_among(&[Device::described("RTX 3090").unwrap()])
+            live.is_among(std::slice::from_ref(&learned))
+                && !live.is_among(&[Device::find_described("RTX 3090").unwrap()])
         );
         assert!(learned.is_among(&[live]));
         assert_eq!(Device::other_names("Double 1"), [""; 0]);
-        let mut names: Vec<String> = Device::shipped()
+        let mut names: Vec<String> = Device::all_shipped()
             .unwrap()
             .iter()
             .flat_map(|d| [vec![d.name.clone()], d.aliases.clone()].concat())

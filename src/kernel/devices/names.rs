@@ -38,7 +38,7 @@ pub(crate) fn is_near(name: &str, keys: &[String]) -> bool {
 }
 
 /// Names in a sentence: `A, B and C`.
-pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, word: &str) -> String {
+pub fn list_names<'n>(names: impl IntoIterator<Item = &'n str>, word: &str) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match &names[..] {
         [] => "none".into(),
@@ -49,11 +49,11 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>, word: &str) -> Strin
 
 #[cfg(test)]
 mod tests {
-    use super::listed;
+    use super::list_names;
     use crate::{Device, Limits};
 
     fn name_of(name: &str) -> String {
-        Device::described(name).map_or_else(|e| e.to_string(), |device| device.name)
+        Device::find_described(name).map_or_else(|e| e.to_string(), |device| device.name)
     }
 
     #[test]
@@ -102,30 +102,30 @@ mod tests {
             name: name.into(),
             aliases: Vec::new(),
             limits: Limits { is_cpu: Some(1.0), ..Limits::default() },
-            ..Device::described("H200").unwrap()
+            ..Device::find_described("H200").unwrap()
         };
         let known = [
             cpu("pthread-skylake-avx512-AMD EPYC"),
             cpu("pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.50GHz"),
             cpu("pthread-skylake-avx512-Intel(R) Xeon(R) Processor"),
         ];
-        let found = |name: &str| Device::called(name, &known).unwrap().map(|device| device.name.as_str());
+        let found = |name: &str| Device::find_called(name, &known).unwrap().map(|device| device.name.as_str());
         assert_eq!(found("epyc"), Some(known[0].name.as_str()));
         assert_eq!(found("AMD EPYC"), Some(known[0].name.as_str()));
         assert_eq!(found("Intel Xeon Processor @ 2.50GHz"), Some(known[1].name.as_str()));
         assert_eq!(found("xeon processor"), Some(known[2].name.as_str()));
         assert_eq!((found("xeon"), found("skylake"), found("")), (None, None, None));
         let two = [cpu("pthread-haswell-AMD EPYC"), known[0].clone()];
-        let error = Device::called("EPYC", &two).unwrap_err().to_string();
+        let error = Device::find_called("EPYC", &two).unwrap_err().to_string();
         let both = "device `EPYC` may be pthread-haswell-AMD EPYC or pthread-skylake-avx512-AMD EPYC: name one of them";
         assert_eq!(error, both);
         // as it stands it is told apart
-        assert_eq!(Device::called("pthread-haswell-AMD EPYC", &two).unwrap(), Some(&two[0]));
+        assert_eq!(Device::find_called("pthread-haswell-AMD EPYC", &two).unwrap(), Some(&two[0]));
     }
 
     #[test]
     fn no_two_shipped_descriptions_are_called_alike() {
-        let devices = Device::shipped().unwrap();
+        let devices = Device::all_shipped().unwrap();
         let mut all: Vec<String> = Vec::new();
         for device in &devices {
             let mut own = device.keys();
@@ -141,8 +141,8 @@ mod tests {
 
     #[test]
     fn names_are_listed_as_in_a_sentence() {
-        assert_eq!(listed([], "and"), "none");
-        assert_eq!(listed(["A"], "and"), "A");
-        assert_eq!(listed(["A", "B", "C"], "and"), "A, B and C");
+        assert_eq!(list_names([], "and"), "none");
+        assert_eq!(list_names(["A"], "and"), "A");
+        assert_eq!(list_names(["A", "B", "C"], "and"), "A, B and C");
     }
 }

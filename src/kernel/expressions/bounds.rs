@@ -62,7 +62,7 @@ impl Interval {
     }
 
     /// A little wider: of functions that are not rounded correctly.
-    fn widened(self) -> Interval {
+    fn widen(self) -> Interval {
         // a number that is not finite has no neighbours; what overflowed at a corner may just fit beside it
         let (low, high) = (self.low.min(f64::MAX), self.high.max(f64::MIN));
         let by = |x: f64| if x.is_finite() { 1e-12 * x.abs() + f64::MIN_POSITIVE } else { 0.0 };
@@ -81,7 +81,7 @@ fn unary(op: Unary, a: Interval) -> Interval {
         Unary::Floor => both(f64::floor),
         Unary::Ceil => both(f64::ceil),
         Unary::Sqrt if a.low >= 0.0 => both(f64::sqrt),
-        Unary::Log2 if a.low > 0.0 => both(f64::log2).widened(),
+        Unary::Log2 if a.low > 0.0 => both(f64::log2).widen(),
         Unary::Sqrt | Unary::Log2 => ANY,
     }
 }
@@ -112,7 +112,7 @@ fn remainder(a: Interval, b: Interval) -> Interval {
 }
 
 /// A comparison: certain where the intervals lie apart; of NaN it is false.
-fn compared(a: Interval, b: Interval, always: bool, never: bool) -> Interval {
+fn comparison(a: Interval, b: Interval, always: bool, never: bool) -> Interval {
     match (always && !a.nan && !b.nan, never) {
         (true, _) => Interval::point(1.0),
         (_, true) => Interval::point(0.0),
@@ -133,21 +133,21 @@ fn binary(op: Binary, a: Interval, b: Interval) -> Interval {
         Binary::Div if b.low > 0.0 || b.high < 0.0 => corners(a, b, |a, b| a / b),
         Binary::FloorDiv | Binary::CeilDiv if divides(a, b) => corners(a, b, |a, b| op.apply(a, b)),
         Binary::Mod => remainder(a, b),
-        Binary::Pow if a.low > 0.0 => corners(a, b, f64::powf).widened(),
+        Binary::Pow if a.low > 0.0 => corners(a, b, f64::powf).widen(),
         Binary::Div | Binary::FloorDiv | Binary::CeilDiv | Binary::Pow => ANY,
         // of a number and NaN they give the number
         Binary::Min | Binary::Max if a.nan || b.nan => Interval { nan: a.nan && b.nan, ..a.or(b) },
         Binary::Min => Interval::new(a.low.min(b.low), a.high.min(b.high)),
         Binary::Max => Interval::new(a.low.max(b.low), a.high.max(b.high)),
-        Binary::Eq => compared(a, b, false, apart),
+        Binary::Eq => comparison(a, b, false, apart),
         Binary::Ne => match apart {
             true => Interval::point(1.0),
             false => Interval::new(0.0, 1.0),
         },
-        Binary::Le => compared(a, b, a.high <= b.low, a.low > b.high),
-        Binary::Ge => compared(a, b, a.low >= b.high, a.high < b.low),
-        Binary::Lt => compared(a, b, a.high < b.low, a.low >= b.high),
-        Binary::Gt => compared(a, b, a.low > b.high, a.high <= b.low),
+        Binary::Le => comparison(a, b, a.high <= b.low, a.low > b.high),
+        Binary::Ge => comparison(a, b, a.low >= b.high, a.high < b.low),
+        Binary::Lt => comparison(a, b, a.high < b.low, a.low >= b.high),
+        Binary::Gt => comparison(a, b, a.low > b.high, a.high <= b.low),
         Binary::And => Interval::of_truth(match (a.truth(), b.truth()) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
@@ -195,7 +195,7 @@ impl Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_value_lies_within_the_bounds() {
-        let mut rng = drawn(11);
+        let mut rng = test_generator(11);
         let slot = |name: &str| "xyz".find(name).map(Expr::slot);
         let mut excluded = 0;
         for _ in 0..3_000 {

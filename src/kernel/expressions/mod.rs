@@ -178,7 +178,7 @@ impl Expr {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where the expression becomes longer than [`EXPRESSION_NODES`], as of all that combine.
     pub fn unary(op: Unary, a: Expr) -> Result<Expr> {
-        Expr::joined(a, &[], Op::Unary(op))
+        Expr::join_by(a, &[], Op::Unary(op))
     }
 
     /// An operation on two operands.
@@ -186,7 +186,7 @@ impl Expr {
     /// # Errors
     /// See [`Expr::unary`].
     pub fn binary(op: Binary, a: Expr, b: &Expr) -> Result<Expr> {
-        Expr::joined(a, &[b], Op::Binary(op))
+        Expr::join_by(a, &[b], Op::Binary(op))
     }
 
     /// `a` where `condition` is not 0, else `b`.
@@ -194,7 +194,7 @@ impl Expr {
     /// # Errors
     /// See [`Expr::unary`].
     pub fn select(condition: Expr, a: &Expr, b: &Expr) -> Result<Expr> {
-        Expr::joined(condition, &[a, b], Op::Select)
+        Expr::join_by(condition, &[a, b], Op::Select)
     }
 
     /// As [`Expr::binary`], of any length: of what is not written but made.
@@ -205,7 +205,7 @@ impl Expr {
         Expr { ops, depth: depth.max(b.depth + 1) }
     }
 
-    fn joined(first: Expr, rest: &[&Expr], op: Op) -> Result<Expr> {
+    fn join_by(first: Expr, rest: &[&Expr], op: Op) -> Result<Expr> {
         let Expr { mut ops, mut depth } = first;
         if ops.len() + rest.iter().map(|e| e.ops.len()).sum::<usize>() >= EXPRESSION_NODES {
             return input(format!("has more than {EXPRESSION_NODES} parts, its definitions written out"));

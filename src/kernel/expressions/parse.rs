@@ -8,7 +8,7 @@
 //! atom    = number | name | name "(" expr { "," expr } ")" | "(" expr ")"
 //! ```
 
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::expressions::{Binary, Expr, Unary};
 use crate::limits::DEPTH;
 
@@ -26,7 +26,7 @@ impl Expr {
                 Some(t) => input(format!("did not expect {t}")),
             }
         };
-        whole().map_err(|e| e.at(format!("`{}`", quoted(text))))
+        whole().map_err(|e| e.at_place(format!("`{}`", quote(text))))
     }
 
     /// The names in `text` that stand for a value.
@@ -34,32 +34,32 @@ impl Expr {
     /// # Errors
     /// [`Error::Input`](crate::Error::Input) where it holds what is no part of an expression.
     pub(crate) fn names(text: &str) -> Result<Vec<String>> {
-        let tokens = tokenize(text).map_err(|e| e.at(format!("`{}`", quoted(text))))?;
-        let name = |token| if let Token::Name(name) = token { Some(name) } else { None };
+        let tokens = tokenize(text).map_err(|e| e.at_place(format!("`{}`", quote(text))))?;
+        let name = |token| if let ExprToken::Name(name) = token { Some(name) } else { None };
         Ok(tokens.into_iter().filter_map(name).collect())
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Token {
+enum ExprToken {
     Number(f64),
     Name(String),
     Sign(&'static str),
 }
 
-impl std::fmt::Display for Token {
+impl std::fmt::Display for ExprToken {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            Token::Number(x) => write!(f, "the number {x}"),
-            Token::Name(name) => write!(f, "the name `{}`", quoted(name)),
-            Token::Sign(sign) => write!(f, "`{sign}`"),
+            ExprToken::Number(x) => write!(f, "the number {x}"),
+            ExprToken::Name(name) => write!(f, "the name `{}`", quote(name)),
+            ExprToken::Sign(sign) => write!(f, "`{sign}`"),
         }
     }
 }
 
 const SIGNS: [&str; 16] = ["==", "!=", "<=", ">=", "//", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "="];
 
-fn tokenize(text: &str) -> Result<Vec<Token>> {
+fn tokenize(text: &str) -> Result<Vec<ExprToken>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(c) = rest.chars().next() {
@@ -73,17 +73,17 @@ fn tokenize(text: &str) -> Result<Vec<Token>> {
             });
             length = mantissa + exponent;
             match rest[..length].parse() {
-                Ok(x) => tokens.push(Token::Number(x)),
-                Err(_) => return input(format!("`{}` is not a number", quoted(&rest[..length]))),
+                Ok(x) => tokens.push(ExprToken::Number(x)),
+                Err(_) => return input(format!("`{}` is not a number", quote(&rest[..length]))),
             }
         } else if c.is_ascii_alphabetic() || c == '_' {
             length = word_end(&|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-            tokens.push(Token::Name(rest[..length].to_string()));
+            tokens.push(ExprToken::Name(rest[..length].to_string()));
         } else if let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) {
             length = sign.len();
-            tokens.push(Token::Sign(sign));
+            tokens.push(ExprToken::Sign(sign));
         } else {
-            return input(format!("did not expect `{}`", quoted(&c.to_string())));
+            return input(format!("did not expect `{}`", quote(&c.to_string())));
         }
         rest = rest[length..].trim_start();
     }
@@ -91,7 +91,7 @@ fn tokenize(text: &str) -> Result<Vec<Token>> {
 }
 
 struct Parser<'a> {
-    tokens: Vec<Token>,
+    tokens: Vec<ExprToken>,
     at: usize,
     /// Parentheses, functions and signs that are open.
     depth: usize,
@@ -107,13 +107,13 @@ enum Chain {
 
 impl Parser<'_> {
     fn sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.tokens.get(self.at), Some(Token::Sign(s)) if *s == sign);
+        let found = matches!(self.tokens.get(self.at), Some(ExprToken::Sign(s)) if *s == sign);
         self.at += found as usize;
         found
     }
 
     fn word(&mut self, word: &str) -> bool {
-        let found = matches!(self.tokens.get(self.at), Some(Token::Name(s)) if s == word);
+        let found = matches!(self.tokens.get(self.at), Some(ExprToken::Name(s)) if s == word);
         self.at += found as usize;
         found
     }
@@ -199,11 +199,11 @@ impl Parser<'_> {
         let token = self.tokens.get(self.at).cloned();
         self.at += 1;
         match token {
-            Some(Token::Number(x)) => Ok(Expr::number(x)),
-            Some(Token::Name(name)) if self.sign("(") => self.deeper(|parser| parser.call(&name)),
-            Some(Token::Name(name)) => match (self.resolve)(&name) {
+            Some(ExprToken::Number(x)) => Ok(Expr::number(x)),
+            Some(ExprToken::Name(name)) if self.sign("(") => self.deeper(|parser| parser.call(&name)),
+            Some(ExprToken::Name(name)) => match (self.resolve)(&name) {
                 Some(expr) => Ok(expr),
-                None => input(format!("the name `{}` is unknown", quoted(&name))),
+                None => input(format!("the name `{}` is unknown", quote(&name))),
             },
             _ => input("a value is missing"),
         }
@@ -215,7 +215,7 @@ impl Parser<'_> {
             args.push(self.or()?);
         }
         if !self.sign(")") {
-            return input(format!("a `)` is missing after `{}(`", quoted(name)));
+            return input(format!("a `)` is missing after `{}(`", quote(name)));
         }
         let unary = |op, [a]: [Expr; 1]| Expr::unary(op, a);
         let binary = |op, [a, b]: [Expr; 2]| Expr::binary(op, a, &b);
@@ -235,6 +235,6 @@ impl Parser<'_> {
             "if" => args.try_into().map(select).ok(),
             _ => None,
         };
-        made.unwrap_or_else(|| input(format!("there is no function `{}` with these arguments", quoted(name))))
+        made.unwrap_or_else(|| input(format!("there is no function `{}` with these arguments", quote(name))))
     }
 }

@@ -1,7 +1,7 @@
 //! What a `kernel.toml` may say beyond its syntax: names, numbers and how many of each there may be.
 
 use crate::devices::LIMIT_NAMES;
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::kernel_toml::spec::{BaseSpec, DefaultSpec, Field, FieldKind, KernelSpec, ParameterSpec, ProgramSpec};
 use crate::kernel_toml::template::PLACES;
 use crate::limits::{COMBINATIONS, FIELDS, NAME, PARAMETERS, VALUE};
@@ -21,7 +21,7 @@ const LANGUAGE: &str = "auto break case char const continue default defined do d
 /// Refuses a kernel whose names or numbers cannot be used.
 pub(crate) fn check(spec: &KernelSpec, base: &BaseSpec) -> Result<()> {
     if !is_kernel_name(&spec.name) {
-        return input(format!("name `{}`: {IDENTIFIER}, or `-`", quoted(&spec.name)));
+        return input(format!("name `{}`: {IDENTIFIER}, or `-`", quote(&spec.name)));
     }
     let fields = || base.field.iter().chain(&spec.field);
     let features = || base.feature.iter().chain(&spec.feature);
@@ -113,7 +113,7 @@ fn is_identifier(name: &str) -> bool {
 fn identifier(what: &str, name: &str) -> Result<()> {
     match is_identifier(name) {
         true => Ok(()),
-        false => input(format!("{what} `{}`: {IDENTIFIER}", quoted(name))),
+        false => input(format!("{what} `{}`: {IDENTIFIER}", quote(name))),
     }
 }
 
@@ -139,7 +139,7 @@ fn parameter(p: &ParameterSpec) -> Result<()> {
     identifier("parameter", &p.name)?;
     let fault = |what: String| input(format!("parameter `{}`: {what}", p.name));
     if !p.labels.is_empty() {
-        return labelled(p);
+        return check_labels(p);
     }
     if !p.texts.is_empty() {
         return fault("`texts` are what templates write for `labels`, of which there are none".into());
@@ -157,13 +157,13 @@ fn parameter(p: &ParameterSpec) -> Result<()> {
     if distinct.len() < p.values.len() {
         return fault("one of its values is there twice".into());
     }
-    stated(p, "values")
+    check_stated(p, "values")
 }
 
 /// Refuses a stated value that is none of the parameter's.
-fn stated(p: &ParameterSpec, what: &str) -> Result<()> {
+fn check_stated(p: &ParameterSpec, what: &str) -> Result<()> {
     let fault = |name: &str, value: &DefaultSpec| {
-        let value = quoted(&value.to_string());
+        let value = quote(&value.to_string());
         input(format!("parameter `{}`: the {name} {value} is not one of its {what}", p.name))
     };
     match (p.default_at(), &p.before) {
@@ -174,7 +174,7 @@ fn stated(p: &ParameterSpec, what: &str) -> Result<()> {
 }
 
 /// A parameter whose values have names.
-fn labelled(p: &ParameterSpec) -> Result<()> {
+fn check_labels(p: &ParameterSpec) -> Result<()> {
     let fault = |what: &str| input(format!("parameter `{}`: {what}", p.name));
     if !p.values.is_empty() {
         return fault("it has `values` and `labels`; write one of them");
@@ -186,7 +186,7 @@ fn labelled(p: &ParameterSpec) -> Result<()> {
         return fault("one of its `texts` holds the character 0, which no word of a command can");
     }
     labels(&format!("parameter `{}`", p.name), &p.labels, false)?;
-    stated(p, "labels")
+    check_stated(p, "labels")
 }
 
 fn field(f: &Field) -> Result<()> {
@@ -211,7 +211,7 @@ fn field(f: &Field) -> Result<()> {
 fn labels(what: &str, labels: &[String], compiled: bool) -> Result<()> {
     let mut seen = BTreeSet::new();
     for label in labels {
-        let fault = |fault: &str| input(format!("{what}, label `{}`: {fault}", quoted(label)));
+        let fault = |fault: &str| input(format!("{what}, label `{}`: {fault}", quote(label)));
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '+');
         if label.is_empty() || label.len() > NAME || !label.chars().all(is_fine) {
             return fault("write letters, digits, `_`, `.`, `-` and `+`, at most 64 of them");
@@ -231,10 +231,10 @@ fn program(place: &str, p: &Option<ProgramSpec>) -> Result<()> {
     let Some(p) = p else { return Ok(()) };
     let fault = |what: String| input(format!("{place}: {what}"));
     if p.file.contains(['/', '\\']) || p.file.starts_with('.') || p.file.chars().any(char::is_control) {
-        return fault(format!("`{}` is no file of the kernel's folder", quoted(&p.file)));
+        return fault(format!("`{}` is no file of the kernel's folder", quote(&p.file)));
     }
     if !is_identifier(&p.entry) {
-        return fault(format!("entry `{}` {IDENTIFIER}", quoted(&p.entry)));
+        return fault(format!("entry `{}` {IDENTIFIER}", quote(&p.entry)));
     }
     // without local sizes the driver chooses them
     match DIMENSIONS.contains(&p.global.len()) && (p.local.is_empty() || p.local.len() == p.global.len()) {

@@ -1,7 +1,7 @@
 //! Files that a source includes from its own folder: they are put in its place, so that every compiler finds them and the space's hash covers them.
 
 use crate::c_tokens::directive;
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::plain::code_alone;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,8 @@ impl Included<'_> {
             return Ok(text);
         }
         let mut whole = String::with_capacity(text.len());
-        self.put(&mut whole, &mut BTreeSet::new(), &folder.join(name), &text, 0).map_err(|e| e.at(quoted(name)))?;
+        self.put(&mut whole, &mut BTreeSet::new(), &folder.join(name), &text, 0)
+            .map_err(|e| e.at_place(quote(name)))?;
         Ok(whole)
     }
 
@@ -77,7 +78,7 @@ impl Included<'_> {
             None => Ok(File::Missing),
             Some(_) if depth == DEPTH => input(format!(
                 "files include one another more than {DEPTH} deep, `{}` among them; write `#pragma once` into each",
-                quoted(&path.file_name().unwrap_or_default().to_string_lossy())
+                quote(&path.file_name().unwrap_or_default().to_string_lossy())
             )),
             Some(text) => Ok(File::There(text)),
         }

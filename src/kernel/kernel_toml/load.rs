@@ -4,8 +4,8 @@ use crate::clocks::ClockExprs;
 use crate::definition::{Constraint, Definition, Feature, Kernel, Source};
 use crate::devices;
 use crate::devices::LIMIT_NAMES;
-use crate::devices::names::listed;
-use crate::error::{Error, Result, input, quoted};
+use crate::devices::names::list_names;
+use crate::error::{Error, Result, input, quote};
 use crate::files::read_text;
 use crate::identity::{Described, Told};
 use crate::kernel_toml::check::check;
@@ -47,20 +47,20 @@ impl Kernel {
                 true => "the folder holds no kernel.toml; `seqtune init` writes one",
                 false => "there is no such folder",
             };
-            return Err(Error::KernelNotFound(format!("no kernel `{}`: {why}", quoted(name_or_path))));
+            return Err(Error::KernelNotFound(format!("no kernel `{}`: {why}", quote(name_or_path))));
         }
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
-        let folders: Vec<&Path> = shipped().into_iter().map(Dir::path).collect();
+        let folders: Vec<&Path> = shipped_folders().into_iter().map(Dir::path).collect();
         let all: Vec<String> = folders.iter().filter_map(|path| name(path)).collect();
         let own = folders.iter().filter(|path| !path.starts_with("miopen"));
         let own: Vec<String> = own.filter_map(|path| name(path)).collect();
         let meant = match alike(name_or_path, &all)[..] {
             [] => String::new(),
-            ref names => format!("did you mean {}? Else ", listed(names.iter().copied(), "or")),
+            ref names => format!("did you mean {}? Else ", list_names(names.iter().copied(), "or")),
         };
         Err(Error::KernelNotFound(format!(
             "no kernel `{}`: {meant}name one of {}, a solver of MIOpen such as ConvAsm1x1U, or the path of a folder with a kernel.toml",
-            quoted(name_or_path),
+            quote(name_or_path),
             own.join(", ")
         )))
     }
@@ -77,12 +77,12 @@ impl Kernel {
         if let Some(folder) = candidates.iter().find(|p| p.join("kernel.toml").is_file()) {
             return Kernel::from_folder(folder).map(Some);
         }
-        let found = shipped().into_iter().find(|d| d.path().ends_with(name_or_path));
+        let found = shipped_folders().into_iter().find(|d| d.path().ends_with(name_or_path));
         let Some(dir) = found.filter(|_| !name_or_path.is_empty()) else { return Ok(None) };
         let text =
             |f: &include_dir::File| Some((f.path().file_name()?.to_str()?.to_string(), f.contents_utf8()?.to_string()));
         let mut files: BTreeMap<String, String> = dir.files().filter_map(text).collect();
-        if let Some(base) = named(&files).into_iter().find(|name| name.ends_with(".toml"))
+        if let Some(base) = named_files(&files).into_iter().find(|name| name.ends_with(".toml"))
             && let Some(family) = dir.path().parent()
             && let Some(file) = SHIPPED.get_file(family.join(base.trim_start_matches("../")))
         {
@@ -92,9 +92,9 @@ impl Kernel {
     }
 
     /// Names of the kernels that ship with the program.
-    pub fn shipped() -> Vec<String> {
+    pub fn all_shipped() -> Vec<String> {
         let name = |d: &Dir| d.path().file_name().map(|n| n.to_string_lossy().into_owned());
-        shipped().into_iter().filter_map(name).collect()
+        shipped_folders().into_iter().filter_map(name).collect()
     }
 
     /// Reads `kernel.toml` and what it names; whatever else lies in the folder is left alone.
@@ -111,7 +111,7 @@ impl Kernel {
         let read = |path: &Path| path.is_file().then(|| read_text(path, limits::TEXT)).transpose();
         let included = Included { read: &read, most: limits::TEXT.bytes as usize };
         let sources = sources(&files);
-        for name in named(&files) {
+        for name in named_files(&files) {
             let path = folder.join(&name);
             // what is missing is told with its place in kernel.toml
             if !files.contains_key(&name) && path.exists() {
@@ -129,14 +129,16 @@ impl Kernel {
     /// # Errors
     /// [`Error::Kernel`] with the place and what is wrong.
     pub fn from_files(files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
-        let at = |e: Error| e.or_kind(Error::Kernel).at(place);
+        let at = |e: Error| e.or_kind(Error::Kernel).at_place(place);
         let text = files.get(MAIN).map_or("", String::as_str);
         let spec: KernelSpec = devices::toml_of(text).map_err(at)?;
         let base: BaseSpec = match &spec.base {
             None => BaseSpec::default(),
             Some(name) => match files.get(name) {
-                Some(text) => devices::toml_of(text).map_err(|e| at(e.at(format!("its base `{}`", quoted(name)))))?,
-                None => return input(format!("its base `{}` is not there", quoted(name))).map_err(at),
+                Some(text) => {
+                    devices::toml_of(text).map_err(|e| at(e.at_place(format!("its base `{}`", quote(name)))))?
+                }
+                None => return input(format!("its base `{}` is not there", quote(name))).map_err(at),
             },
         };
         let kernel = build(spec, base, files, place).map_err(at)?;
@@ -146,7 +148,7 @@ impl Kernel {
 }
 
 /// Folders of the shipped kernels, those in families included.
-fn shipped() -> Vec<&'static Dir<'static>> {
+fn shipped_folders() -> Vec<&'static Dir<'static>> {
     let is_kernel = |d: &&Dir| d.get_file(d.path().join("kernel.toml")).is_some();
     let (mut kernels, families): (Vec<&Dir>, Vec<&Dir>) = SHIPPED.dirs().partition(is_kernel);
     kernels.extend(families.iter().flat_map(|family| family.dirs()).filter(is_kernel));
@@ -170,7 +172,7 @@ fn sources(files: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 /// The files that a kernel names: its base and its sources. Whatever else is wrong is said when it is built.
-fn named(files: &BTreeMap<String, String>) -> Vec<String> {
+fn named_files(files: &BTreeMap<String, String>) -> Vec<String> {
     let table = table(files);
     let instances = table.get("instances").and_then(toml::Value::as_str).filter(|name| !name.contains('/'));
     let bases = table.get("base").and_then(toml::Value::as_str).filter(|name| name.ends_with(".toml"));
@@ -184,7 +186,10 @@ fn named(files: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 /// The definitions of a base and of the kernel itself.
-fn defined(mut base: BTreeMap<String, String>, own: BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+fn merge_definitions(
+    mut base: BTreeMap<String, String>,
+    own: BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>> {
     for (name, text) in own {
         if base.insert(name.clone(), text).is_some() {
             return input(format!("definition `{name}` is already made by the base"));
@@ -204,7 +209,7 @@ fn features(names: &Names, parameters: usize, specs: impl Iterator<Item = Featur
 
 fn build(spec: KernelSpec, base: BaseSpec, files: BTreeMap<String, String>, place: &str) -> Result<Kernel> {
     check(&spec, &base)?;
-    let define = defined(base.define.clone(), spec.define.clone())?;
+    let define = merge_definitions(base.define.clone(), spec.define.clone())?;
     let told = Told::from_spec(&spec, &base, &define, &files)?;
     let fields: Vec<Field> = base.field.into_iter().chain(spec.field).collect();
     let unstated = spec.run.as_ref().map(|_| WorkSpec::default());
@@ -290,9 +295,9 @@ fn instances(
     constraints: &mut Vec<Constraint>,
 ) -> Result<(Instances, String)> {
     let Some(text) = files.get(file) else {
-        return input(format!("the instances `{}` are not in the kernel's folder", quoted(file)));
+        return input(format!("the instances `{}` are not in the kernel's folder", quote(file)));
     };
-    let table = Instances::read(text, parameters, fields).map_err(|e| e.at(quoted(file)))?;
+    let table = Instances::read(text, parameters, fields).map_err(|e| e.at_place(quote(file)))?;
     let text_of_it = format!("is in {file}");
     let reason = "there is no such instance".into();
     constraints.push(Constraint { expr: table.expr(parameters), text: text_of_it, reason });

@@ -1,7 +1,7 @@
 //! The names of a kernel's expressions: parameters, fields, `field.label`, limits and definitions.
 
 use crate::devices::LIMIT_NAMES;
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::expressions::{Binary, Expr};
 use crate::kernel_toml::spec::{Field, FieldKind};
 use crate::limits::KERNEL_NODES;
@@ -64,7 +64,7 @@ impl Names {
         let mut waits: BTreeMap<&str, usize> = BTreeMap::new();
         let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, text) in define {
-            let mut needs = Expr::names(text).map_err(|e| e.at(format!("definition `{name}`")))?;
+            let mut needs = Expr::names(text).map_err(|e| e.at_place(format!("definition `{name}`")))?;
             needs.sort();
             needs.dedup();
             let needs = needs.iter().filter_map(|n| define.get_key_value(n)).map(|(n, _)| n.as_str());
@@ -74,7 +74,7 @@ impl Names {
         let mut ready: Vec<&str> = waits.iter().filter(|(_, n)| **n == 0).map(|(name, _)| *name).collect();
         let mut made = 0;
         while let Some(name) = ready.pop() {
-            let expr = self.expr(&define[name]).map_err(|e| e.at(format!("definition `{name}`")))?;
+            let expr = self.expr(&define[name]).map_err(|e| e.at_place(format!("definition `{name}`")))?;
             self.add(name.to_string(), expr)?;
             made += 1;
             for waiting in needed_by.remove(name).unwrap_or_default() {
@@ -118,7 +118,7 @@ impl Names {
         let expr = self.expr_with(text, more)?;
         match decided_after(&expr, self.parameters) {
             0 => Ok(expr),
-            _ => input(format!("{place} = \"{}\" names a parameter, which has no value there", quoted(text))),
+            _ => input(format!("{place} = \"{}\" names a parameter, which has no value there", quote(text))),
         }
     }
 

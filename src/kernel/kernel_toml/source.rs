@@ -1,7 +1,7 @@
 //! The programs of a kernel: its source, the reference and the arguments of both.
 
 use crate::definition::{Argument, Gemm, Integers, Launch, Source};
-use crate::error::{Error, Result, input, quoted};
+use crate::error::{Error, Result, input, quote};
 use crate::exact::Exact;
 use crate::expressions::Expr;
 use crate::kernel_toml::names::Names;
@@ -60,7 +60,7 @@ pub(crate) fn source(
 
 fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Result<Launch> {
     if !files.contains_key(&p.file) {
-        return input(format!("the source `{}` is not in the kernel's folder", quoted(&p.file)));
+        return input(format!("the source `{}` is not in the kernel's folder", quote(&p.file)));
     }
     let dynamic_local = p.dynamic_local.map(|text| names.expr(&text)).transpose()?;
     let (global, local) = (names.exprs(p.global)?, names.exprs(p.local)?);
@@ -68,7 +68,7 @@ fn launch(names: &Names, p: ProgramSpec, files: &BTreeMap<String, String>) -> Re
 }
 
 fn argument(names: &Names, slots: usize, a: ArgumentSpec) -> Result<Argument> {
-    let at = |e: Error| e.at(format!("argument `{}`", a.name));
+    let at = |e: Error| e.at_place(format!("argument `{}`", a.name));
     let integers = integers(names, slots, &a).map_err(at)?;
     let place = if a.length.is_some() { "length" } else { "value" };
     let amount = names.of_problem(&a.length.or(a.value).unwrap_or_default(), place).map_err(at)?;
@@ -94,8 +94,8 @@ fn integers(names: &Names, slots: usize, a: &ArgumentSpec) -> Result<Option<Inte
 }
 
 fn gemm(names: &Names, spec: GemmSpec, arguments: &[Argument]) -> Result<Gemm> {
-    let expr = |text: &str| names.expr(text).map_err(|e| e.at("[library]"));
-    let buffer = |name: &str, kind| Argument::find(arguments, name, kind).map_err(|e| e.at("[library]"));
+    let expr = |text: &str| names.expr(text).map_err(|e| e.at_place("[library]"));
+    let buffer = |name: &str, kind| Argument::find(arguments, name, kind).map_err(|e| e.at_place("[library]"));
     Ok(Gemm {
         sizes: [expr(&spec.m)?, expr(&spec.n)?, expr(&spec.k)?],
         transposed: [expr(&spec.transposed_a)?, expr(&spec.transposed_b)?],

@@ -1,6 +1,6 @@
 //! Templates: text with `{…}` for what a problem, a config or the place of a run decides.
 
-use crate::error::{Error, Result, input, quoted};
+use crate::error::{Error, Result, input, quote};
 use crate::expressions::Expr;
 use crate::kernel_toml::names::Names;
 use crate::kernel_toml::spec::{Field, FieldKind};
@@ -70,7 +70,7 @@ impl Template {
             parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
             Ok(Template { parts, is_split: false })
         };
-        whole().map_err(|e: Error| e.at(format!("`{}`", quoted(text))))
+        whole().map_err(|e: Error| e.at_place(format!("`{}`", quote(text))))
     }
 
     /// Passes the slot of each field and parameter that it names to `visit`.

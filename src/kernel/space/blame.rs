@@ -33,7 +33,7 @@ pub fn ruled_out(kernel: &Kernel, problem: &Problem, device: &Device) -> Option<
         }
     }
     let env = kernel.env(problem, Some(device));
-    let told: Vec<String> = guilty.iter().map(|at| told(kernel, &env, *at)).collect();
+    let told: Vec<String> = guilty.iter().map(|at| constraint_text(kernel, &env, *at)).collect();
     Some(match &told[..] {
         [] => "no instance of the kernel's table is of this problem".into(),
         [one] => format!("constraint {one} rules out every combination"),
@@ -50,7 +50,7 @@ fn nothing_is_legal(kernel: &Kernel, problem: &Problem, device: &Device, kept: &
 }
 
 /// A constraint by its number, with its reason, its text, the numbers that it reads and the ranges of the parameters.
-fn told(kernel: &Kernel, env: &[f64], at: usize) -> String {
+fn constraint_text(kernel: &Kernel, env: &[f64], at: usize) -> String {
     let Constraint { text, reason, expr } = &kernel.constraints[at];
     let (parameters, fields) = (&kernel.parameters, &kernel.fields);
     let mut read = Vec::new();
@@ -60,7 +60,7 @@ fn told(kernel: &Kernel, env: &[f64], at: usize) -> String {
                 (Some(least), Some(most)) if p.labels.is_empty() && least != most => {
                     format!("{} from {least} to {most}", p.name)
                 }
-                _ => format!("{}={}", p.name, p.shown().join("|")),
+                _ => format!("{}={}", p.name, p.value_texts().join("|")),
             },
             (None, Some((_, Some(field)))) => format!("{}={}", field.name, field.show(env[slot])),
             (None, Some((at, None))) => {

@@ -35,7 +35,7 @@ impl Checker {
 
     /// Of each rule and then of each constraint, whether a problem and a config of it keep it; `problem` is [`Kernel::env`], `config`
     /// [`Kernel::env_of`].
-    pub fn kept(&self, problem: &[f64], config: &[f64]) -> Vec<bool> {
+    pub fn rules_kept(&self, problem: &[f64], config: &[f64]) -> Vec<bool> {
         let rules = self.rules.iter().map(|code| code.eval(problem) == 1.0);
         rules.chain(self.constraints.iter().map(|constraint| constraint.keeps(config))).collect()
     }

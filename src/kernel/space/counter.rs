@@ -33,7 +33,7 @@ pub enum Count {
 
 impl Count {
     /// The number, exact or rounded; `None` where it was not counted.
-    pub fn known(self) -> Option<f64> {
+    pub fn known_number(self) -> Option<f64> {
         match self {
             Count::Exactly(n) => Some(n as f64),
             Count::About(n) => Some(n),
@@ -60,15 +60,15 @@ impl ConfigSpace {
 
     /// For each value of the parameter after `prefix`, the number of legal configs behind it; `None` where that was not counted within the
     /// budget.
-    pub(crate) fn behind(&self, prefix: &[Choice]) -> Option<Arc<[f64]>> {
+    pub(crate) fn counts_behind(&self, prefix: &[Choice]) -> Option<Arc<[f64]>> {
         let mut counts = self.counts.borrow_mut();
         let mut counting = Counting::after(self, prefix, &mut counts);
         counting.count(prefix.len())?;
-        counting.behind(prefix.len())
+        counting.remembered_counts(prefix.len())
     }
 
     /// Every legal config, of a space that was counted, in lexicographic order and without a step aside.
-    fn listed(&self) -> Vec<Config> {
+    fn list_configs(&self) -> Vec<Config> {
         let mut all = Vec::new();
         Counting::after(self, &[], &mut self.counts.borrow_mut()).list(&mut Vec::new(), &mut all);
         all
@@ -102,7 +102,7 @@ impl<'c> Counting<'c> {
     }
 
     /// The counts that are remembered of each value at `at`.
-    fn behind(&mut self, at: usize) -> Option<Arc<[f64]>> {
+    fn remembered_counts(&mut self, at: usize) -> Option<Arc<[f64]>> {
         self.make_key(at);
         self.counts.memo.get(&self.key[..]).map(|(counts, _)| counts.clone())
     }
@@ -113,7 +113,7 @@ impl<'c> Counting<'c> {
         if at == space.checks.len() {
             return all.push(Config(prefix.clone()));
         }
-        let counts = self.behind(at).unwrap_or_default();
+        let counts = self.remembered_counts(at).unwrap_or_default();
         let before: Vec<Machine> = space.reading[at].iter().map(|(p, i)| self.machines[*p][*i]).collect();
         for (choice, _) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
             self.env[at] = space.kernel.parameters[at].values[choice] as f64;
@@ -207,7 +207,7 @@ pub struct Counter<'s> {
 impl Counter<'_> {
     /// Number of legal configs.
     pub fn total(&mut self) -> Count {
-        match self.space.behind(&[]).map(|counts| counts.iter().sum::<f64>()) {
+        match self.space.counts_behind(&[]).map(|counts| counts.iter().sum::<f64>()) {
             Some(total) if total < EXACT => Count::Exactly(total as u64),
             Some(total) if total.is_finite() => Count::About(total),
             _ => match self.space.at_most() {
@@ -225,7 +225,7 @@ impl Counter<'_> {
     pub fn sample(&mut self, rng: &mut impl Rng) -> Result<Option<Config>> {
         let mut prefix = Vec::new();
         while prefix.len() < self.space.checks.len() {
-            let counts = self.space.behind(&prefix);
+            let counts = self.space.counts_behind(&prefix);
             let total: f64 = counts.iter().flat_map(|counts| counts.iter()).sum();
             let Some(counts) = counts.filter(|_| total.is_finite()) else {
                 let open: Vec<Choice> = self.space.completions(&prefix)?.iter().collect();
@@ -261,8 +261,8 @@ impl Counter<'_> {
     /// As [`Counter::sample`].
     pub fn sample_distinct(&mut self, n: usize, rng: &mut impl Rng) -> Result<Vec<Config>> {
         let total = self.total();
-        if total.known().is_some_and(|total| total <= n as f64) {
-            return Ok(self.space.listed());
+        if total.known_number().is_some_and(|total| total <= n as f64) {
+            return Ok(self.space.list_configs());
         }
         let (mut seen, mut drawn, mut fruitless) = (HashSet::new(), Vec::new(), 0);
         while drawn.len() < n {
@@ -271,7 +271,7 @@ impl Counter<'_> {
                     drawn.push(config);
                     fruitless = 0;
                 }
-                Some(_) if total.known().is_some() || fruitless < FRUITLESS => fruitless += 1,
+                Some(_) if total.known_number().is_some() || fruitless < FRUITLESS => fruitless += 1,
                 _ => break,
             }
         }

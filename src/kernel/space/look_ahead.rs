@@ -62,11 +62,11 @@ impl ConfigSpace {
         }
         let mut search = Search::new(self, prefix);
         for choice in open.iter() {
-            match search.behind(at, choice) {
+            match search.find_behind(at, choice) {
                 Found::Legal => {}
                 Found::None => left.remove(choice),
                 // once for all: what was counted is known from then on
-                Found::Unknown => match self.behind(prefix) {
+                Found::Unknown => match self.counts_behind(prefix) {
                     Some(counts) => {
                         (0..)
                             .zip(counts.iter())
@@ -74,7 +74,7 @@ impl ConfigSpace {
                             .for_each(|(choice, _)| left.remove(choice));
                         break;
                     }
-                    None => return Err(self.entangled(prefix.len(), &search)),
+                    None => return Err(self.too_entangled(prefix.len(), &search)),
                 },
             }
         }
@@ -89,12 +89,12 @@ impl ConfigSpace {
     pub fn look_ahead_nodes(&self, prefix: &[Choice]) -> usize {
         let mut search = Search::new(self, prefix);
         for choice in self.unbroken(prefix).iter() {
-            search.behind(prefix.len(), choice);
+            search.find_behind(prefix.len(), choice);
         }
         search.nodes
     }
 
-    fn entangled(&self, set: usize, search: &Search) -> Error {
+    fn too_entangled(&self, set: usize, search: &Search) -> Error {
         let worst = (0..search.ended.len()).max_by_key(|i| search.ended[*i]);
         let constraint =
             worst.map_or(String::new(), |i| format!("; most were ended by `{}`", self.kernel.constraints[i]));
@@ -114,7 +114,7 @@ impl Search<'_> {
     }
 
     /// Whether a legal config is behind the prefix with a `choice` of the parameter at `at`, which break nothing.
-    fn behind(&mut self, at: usize, choice: Choice) -> Found {
+    fn find_behind(&mut self, at: usize, choice: Choice) -> Found {
         self.path[at] = choice;
         self.most = self.nodes + PLAIN_NODES;
         match self.plain(at + 1) {
@@ -139,7 +139,7 @@ impl Search<'_> {
                 return Found::None;
             }
         }
-        self.bounded(&mut env, &mut bounds, at + 1)
+        self.search_bounded(&mut env, &mut bounds, at + 1)
     }
 
     fn is_spent(&self) -> bool {
@@ -197,7 +197,7 @@ impl Search<'_> {
         true
     }
 
-    fn bounded(&mut self, env: &mut [f64], bounds: &mut [Interval], at: usize) -> Found {
+    fn search_bounded(&mut self, env: &mut [f64], bounds: &mut [Interval], at: usize) -> Found {
         if at >= self.space.checked_to {
             self.witness = Some(self.path.clone());
             return Found::Legal;
@@ -210,7 +210,7 @@ impl Search<'_> {
             bounds[at] = Interval::point(env[at]);
             self.path[at] = choice;
             if self.space.is_listed(&self.path[..=at]) && self.passes(env, at) && self.may_hold(bounds, at, at + 1) {
-                match self.bounded(env, bounds, at + 1) {
+                match self.search_bounded(env, bounds, at + 1) {
                     Found::None => {}
                     decided => return decided,
                 }
@@ -227,7 +227,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use crate::{Config, Device, Kernel};
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
@@ -260,8 +260,8 @@ mod tests {
 
     #[test]
     fn a_search_with_bounds_finds_what_trying_everything_finds() {
-        let mut rng = drawn(8);
-        let device = Device::described("A100").unwrap();
+        let mut rng = test_generator(8);
+        let device = Device::find_described("A100").unwrap();
         let (mut open, mut dead) = (0, 0);
         for _ in 0..400 {
             let kernel = random(&mut rng);

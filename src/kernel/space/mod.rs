@@ -196,7 +196,7 @@ impl ConfigSpace {
 
     /// Whether some instance that is legal here has the choices of a prefix; of a kernel without a table any has.
     pub(crate) fn is_listed(&self, prefix: &[Choice]) -> bool {
-        let with = |t: &Instances| t.with(&self.live, prefix).iter().any(|word| *word != 0);
+        let with = |t: &Instances| t.narrow(&self.live, prefix).iter().any(|word| *word != 0);
         self.kernel.instances.as_ref().is_none_or(with)
     }
 
@@ -204,7 +204,7 @@ impl ConfigSpace {
     pub(crate) fn listed_key(&self, prefix: &[Choice], key: &mut Vec<u64>) {
         let later = |t: &&Instances| t.parameters.last().is_some_and(|last| *last >= prefix.len());
         if let Some(table) = self.kernel.instances.as_ref().filter(later) {
-            key.extend(table.with(&self.live, prefix));
+            key.extend(table.narrow(&self.live, prefix));
         }
     }
 
@@ -279,7 +279,7 @@ impl Walk<'_> {
             return (self.visit)(prefix);
         }
         self.prunes |= self.fruitless > HARD;
-        if self.prunes && space.behind(prefix).is_some_and(|counts| counts.iter().all(|n| *n == 0.0)) {
+        if self.prunes && space.counts_behind(prefix).is_some_and(|counts| counts.iter().all(|n| *n == 0.0)) {
             return true;
         }
         self.fruitless += space.kernel.parameters[at].values.len();

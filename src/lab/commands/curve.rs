@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let model = args.on.load(kernel, table, args.all_problems)?;
     model.check_objective(args.objective)?;
-    let ask = replay::Options { objective: args.objective, whole: args.all_problems, trees: None };
+    let ask = replay::ReplayOptions { objective: args.objective, whole: args.all_problems, trees: None };
     let curve = curve(kernel, &model, table, ask)?;
     curve.draw(&args.output)?;
     wrote(&args.output);

@@ -66,9 +66,9 @@ pub fn run(args: &Args) -> Result<()> {
         return input("--config-classifiers needs LightGBM, which --lightgbm=off leaves out");
     }
     let library = trees(args.lightgbm)?;
-    let retuned = retuned(args, &corpus)?;
+    let retuned = read_retuned(args, &corpus)?;
     let ask = Options {
-        plain: tuned::Options {
+        plain: tuned::TunedSettings {
             device: device.as_ref(),
             part: args.tuned.part.unwrap_or(Part::Test),
             library: library.as_ref(),
@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Reads the second tunings, each of a kernel that is evaluated.
-fn retuned(args: &Args, corpus: &[KernelTable]) -> Result<Vec<KernelTable>> {
+fn read_retuned(args: &Args, corpus: &[KernelTable]) -> Result<Vec<KernelTable>> {
     if args.second_tuning.is_empty() {
         return Ok(Vec::new());
     }

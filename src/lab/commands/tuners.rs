@@ -1,7 +1,7 @@
 //! `seqtune-lab tuners`
 
-use crate::tuners::lab::{Prices, Surveyed};
-use crate::tuners::{Match, compare, orders};
+use crate::tuners::lab::{CostModel, Surveyed};
+use crate::tuners::{Comparison, compare, orders};
 use seqtune_console::answer::{answer, answer_json, tell, wrote};
 use seqtune_console::inputs;
 use seqtune_console::outputs::claim_drawings;
@@ -169,10 +169,10 @@ pub fn run(args: Args) -> Result<()> {
     };
     let others = args.orders.as_ref().map_or(Ok(Vec::new()), |path| orders::read(path, kernel))?;
     let seeds: Vec<u64> = (1..=args.seeds as u64).collect();
-    let game = Match {
+    let game = Comparison {
         seconds: &args.seconds,
         seeds: &seeds,
-        prices: Prices { compile: args.compile_time, each: args.overhead },
+        prices: CostModel { compile: args.compile_time, each: args.overhead },
         held_out: args.held_out,
         train: args.models.is_some().then_some(&train),
         trees,

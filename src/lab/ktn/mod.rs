@@ -87,7 +87,7 @@ impl Ktn {
         else {
             return Ok(None);
         };
-        let at = |e: Error| e.at(format!("{architecture}_{}", spelling.file));
+        let at = |e: Error| e.at_place(format!("{architecture}_{}", spelling.file));
         let metadata: Value =
             serde_json::from_str(&metadata).map_err(|e| Error::Input(format!("its metadata: {e}"))).map_err(at)?;
         let tokens = (0..).map_while(|n: usize| metadata["decodings"]["tunings"][n.to_string()].as_str());

@@ -4,13 +4,13 @@
 mod columns;
 mod report;
 
-pub use report::Report;
+pub use report::LeftOutReport;
 
 use crate::other_kernels::columns::Columns;
 use crate::other_kernels::report::{Ranked, Row};
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
-use seqtune_data::learnable::centred;
+use seqtune_data::learnable::centre_logs;
 use seqtune_data::{KernelTable, Table};
 use seqtune_fit::gbdt::{WeightedValue, fit_values};
 use seqtune_kernel::error::{Result, input};
@@ -47,7 +47,7 @@ struct Known {
 ///
 /// # Errors
 /// `Error::Input` for fewer than three kernels, or one with too few measured problems.
-pub fn leave_kernel_out(corpus: &[KernelTable], objective: Objective, seed: u64) -> Result<Report> {
+pub fn leave_kernel_out(corpus: &[KernelTable], objective: Objective, seed: u64) -> Result<LeftOutReport> {
     if corpus.len() < 3 {
         return input(format!(
             "the evaluation of unseen kernels needs sweeps of three kernels or more; these are of {}",
@@ -70,20 +70,20 @@ pub fn leave_kernel_out(corpus: &[KernelTable], objective: Objective, seed: u64)
         let forest = learn(&others, columns.count(), seed);
         Ok(judge(&corpus[*at].kernel, &known[*at], &forest, seed))
     })?;
-    Ok(Report { objective, rows })
+    Ok(LeftOutReport { objective, rows })
 }
 
 /// The problems of a kernel of which two configs or more were measured.
 fn problems(kernel: &Kernel, table: &Table, objective: Objective, columns: &Columns) -> Vec<Known> {
     let launch = kernel.source().ok().map(|source| &source.program);
-    let known = table.tried.iter().filter_map(|tried| {
+    let known = table.problems.iter().filter_map(|tried| {
         let measured = tried.costs(objective);
         let configs: Vec<&Config> = measured.iter().map(|known| known.config).collect();
         let costs: Vec<f64> = measured.iter().map(|known| known.cost).collect();
         let device = &table.devices[tried.device];
         let rows = columns.rows(kernel, launch, &tried.problem, device, &configs);
         let instance = Instance::new(kernel, &tried.problem, device);
-        let own = standardised(configs.iter().map(|c| instance.row(c)).collect());
+        let own = standardise(configs.iter().map(|c| instance.row(c)).collect());
         let configs: Vec<Config> = configs.into_iter().cloned().collect();
         (costs.len() >= 2).then_some(Known { configs, costs, rows, own })
     });
@@ -91,7 +91,7 @@ fn problems(kernel: &Kernel, table: &Table, objective: Objective, columns: &Colu
 }
 
 /// Columns less their mean, in units of their deviation; without those that do not vary.
-fn standardised(rows: Vec<Vec<f32>>) -> Vec<Vec<f64>> {
+fn standardise(rows: Vec<Vec<f32>>) -> Vec<Vec<f64>> {
     let mut out = vec![Vec::new(); rows.len()];
     for column in 0..rows.first().map_or(0, Vec::len) {
         let values: Vec<f64> = rows.iter().map(|row| row[column].max(-1e6) as f64).collect();
@@ -121,7 +121,7 @@ fn learn(others: &[&Vec<Known>], columns: usize, seed: u64) -> Forest {
         for known in order {
             rows.extend(known.rows.iter().flatten());
             let fast = |cost: &f64| 0.1 + (1.0 - cost / known.costs[0]).exp();
-            let learned = centred(&known.costs).into_iter().zip(&known.costs);
+            let learned = centre_logs(&known.costs).into_iter().zip(&known.costs);
             values.extend(learned.map(|(ln, cost)| WeightedValue {
                 value: ln as f32,
                 weight: (fast(cost) * ROWS as f64 / count as f64) as f32,

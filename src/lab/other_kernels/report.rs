@@ -93,14 +93,14 @@ impl Row {
 
 /// What came of leaving out each kernel in turn.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct LeftOutReport {
     /// What configs are compared by.
     pub objective: Objective,
     /// A row for each kernel.
     pub rows: Vec<Row>,
 }
 
-impl Report {
+impl LeftOutReport {
     /// The report in Markdown: percent of the best.
     pub fn table(&self) -> String {
         let headings = [

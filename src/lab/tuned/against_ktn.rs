@@ -3,7 +3,7 @@
 use crate::ktn::Ktn;
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::paired::{Margin, Paired};
-use seqtune_eval::tuned::answers::{Answer, TestSet, tuned};
+use seqtune_eval::tuned::answers::{Answer, TestSet, tuned_config};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
@@ -51,7 +51,7 @@ pub fn against_ktn(asked: &TestSet, folder: &Path, by_model: &[Answer], threads:
     let chosen = on_threads(&served, threads, choose)?;
     let (mut paired, mut sums) = (Paired::<1>::default(), [0.0; 3]);
     for ((tried, answer), chosen) in served.iter().zip(&chosen) {
-        let wanted = tuned(tried);
+        let wanted = tuned_config(tried);
         let right = |choice: Option<&Config>| f64::from(u8::from(choice == Some(wanted)));
         let (theirs, ours) = (right(chosen.as_ref()), right(answer.ranking.first()));
         let illegal = chosen.as_ref().is_none_or(|config| !asked.is_legal(config, tried));

@@ -6,13 +6,13 @@ pub mod retuned;
 pub mod whole_configs;
 
 use crate::tuned::against_ktn::{AgainstKtn, against_ktn};
-use crate::tuned::retuned::{Retuned, retuned};
+use crate::tuned::retuned::{Retuned, judge_by_retuned};
 use crate::tuned::whole_configs::WholeConfigs;
 use seqtune_data::{KernelTable, Table};
 use seqtune_eval::lightgbm::LightGbm;
 use seqtune_eval::method::Method;
 use seqtune_eval::tuned::answers::TestSet;
-use seqtune_eval::tuned::{self, Evaluation, Row, judge};
+use seqtune_eval::tuned::{self, Evaluation, TunedRow, judge};
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 /// An evaluation of one kernel.
 #[derive(Serialize)]
-pub struct Report {
+pub struct ComparedReport {
     /// What users get too, with rows of further classifiers.
     #[serde(flatten)]
-    pub report: tuned::Report,
+    pub report: tuned::TunedReport,
     /// The model beside KernelTuningNet, where its networks were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against_ktn: Option<AgainstKtn>,
@@ -38,7 +38,7 @@ pub struct Report {
 /// What to judge, and with what means.
 pub struct Options<'a> {
     /// As for users.
-    pub plain: tuned::Options<'a>,
+    pub plain: tuned::TunedSettings<'a>,
     /// Whether classifiers of whole configs are judged too, where the boosted trees' library is there.
     pub config_classifiers: bool,
     /// Folder of the networks of MIOpen's KernelTuningNet; `None` leaves them out.
@@ -58,7 +58,7 @@ pub fn evaluate(
     beside: Option<&Model>,
     ask: &Options,
     progress: &mut dyn FnMut(&str),
-) -> Result<Option<Report>> {
+) -> Result<Option<ComparedReport>> {
     let Some(evaluation) = tuned::evaluate(kernel, table, model, beside, &ask.plain, progress)? else {
         return Ok(None);
     };
@@ -73,12 +73,18 @@ pub fn evaluate(
     }
     let against_ktn = ask.ktn.map(|folder| against_ktn(&test_set, folder, &answers, threads)).transpose()?.flatten();
     let other = ask.retuned.iter().find(|other| other.kernel.name == kernel.name);
-    let again = other.map(|data| retuned(&test_set, &data.table, &predictor, &answers, threads)).transpose()?;
-    Ok(Some(Report { report, against_ktn, retuned: again.flatten() }))
+    let again =
+        other.map(|data| judge_by_retuned(&test_set, &data.table, &predictor, &answers, threads)).transpose()?;
+    Ok(Some(ComparedReport { report, against_ktn, retuned: again.flatten() }))
 }
 
 /// Judges LightGBM and extremely randomised trees that classify whole configs.
-fn config_classifiers(asked: &TestSet, model: &Model, library: &LightGbm, ask: &tuned::Options) -> Result<[Row; 2]> {
+fn config_classifiers(
+    asked: &TestSet,
+    model: &Model,
+    library: &LightGbm,
+    ask: &tuned::TunedSettings,
+) -> Result<[TunedRow; 2]> {
     let featurizer = Featurizer::new(&Arc::new(model.meta.vocab.clone()), asked.kernel)?;
     let classes = WholeConfigs::new(asked, &featurizer, ask.threads)?;
     let by_lightgbm = judge(asked, Method::LightGbmConfigs, &classes.by_lightgbm(library, ask.seed)?);

@@ -1,19 +1,19 @@
 //! Reports as Markdown tables: those of users, with those of the laboratory.
 
-use crate::tuned::Report;
+use crate::tuned::ComparedReport;
 use seqtune_eval::markdown;
 use seqtune_eval::method::Method;
-use seqtune_eval::tuned::report::{percent, row, sorted, summary, tables};
+use seqtune_eval::tuned::report::{percent, row, sort_by_problems, summary, tables};
 
 /// The tables of every evaluation, those of the laboratory and the means, most problems first.
-pub fn text(reports: &[Report]) -> String {
-    let reports: Vec<&Report> = sorted(reports.iter().collect(), |report| &report.report);
+pub fn text(reports: &[ComparedReport]) -> String {
+    let reports: Vec<&ComparedReport> = sort_by_problems(reports.iter().collect(), |report| &report.report);
     let plain: Vec<_> = reports.iter().map(|report| &report.report).collect();
-    [tables(&plain), head_to_head(&reports), against_ktn(&reports), retuned(&reports), summary(&plain)].concat()
+    [tables(&plain), head_to_head(&reports), against_ktn(&reports), retuned_table(&reports), summary(&plain)].concat()
 }
 
 /// All methods side by side, where classifiers of whole configs were judged.
-fn head_to_head(reports: &[&Report]) -> String {
+fn head_to_head(reports: &[&ComparedReport]) -> String {
     const METHODS: [Method; 6] = [
         Method::Majority,
         Method::NearestNeighbour,
@@ -25,8 +25,8 @@ fn head_to_head(reports: &[&Report]) -> String {
     let mut head = vec!["solver", "test"];
     head.extend(METHODS.map(Method::name));
     let mut table = markdown::Table::new(&head);
-    let judged = |r: &&&Report| row(&r.report, Method::ExtraTrees).is_some();
-    let judged: Vec<&&Report> = reports.iter().filter(judged).collect();
+    let judged = |r: &&&ComparedReport| row(&r.report, Method::ExtraTrees).is_some();
+    let judged: Vec<&&ComparedReport> = reports.iter().filter(judged).collect();
     for r in &judged {
         let tops = |method: Method| row(&r.report, method).map_or("-".into(), |row| row.exact.map(percent).join(" / "));
         let mut cells = vec![r.report.kernel.clone(), r.report.test_problems.to_string()];
@@ -42,7 +42,7 @@ fn head_to_head(reports: &[&Report]) -> String {
 }
 
 /// The model and KernelTuningNet, where it serves a solver.
-fn against_ktn(reports: &[&Report]) -> String {
+fn against_ktn(reports: &[&ComparedReport]) -> String {
     let mut table =
         markdown::Table::new(&["solver", "test", "KernelTuningNet", "seqtune", "seqtune less it", "its illegal"]);
     let mut rows = 0;
@@ -68,7 +68,7 @@ fn against_ktn(reports: &[&Report]) -> String {
 }
 
 /// The model beside other tunings of the same problems.
-fn retuned(reports: &[&Report]) -> String {
+fn retuned_table(reports: &[&ComparedReport]) -> String {
     let mut table = markdown::Table::new(&[
         "tuned twice",
         "problems",

@@ -1,7 +1,7 @@
 //! The model beside what tuning the same problems another time chose: labels that near ties change are no measure of a choice.
 
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_eval::tuned::answers::{Answer, TestSet, tuned};
+use seqtune_eval::tuned::answers::{Answer, TestSet, tuned_config};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
@@ -44,7 +44,7 @@ pub struct Retuned {
 ///
 /// # Errors
 /// The error of a prediction.
-pub fn retuned(
+pub fn judge_by_retuned(
     asked: &TestSet,
     other: &Table,
     predictor: &Predictor,
@@ -55,10 +55,10 @@ pub fn retuned(
     let key =
         |table: &Table, t: &MeasuredProblem| (table.devices[t.device].name.clone(), kernel.show_problem(&t.problem));
     let others: HashMap<(String, String), &Config> =
-        other.tried.iter().filter_map(|t| Some((key(other, t), &t.tuned()?.config))).collect();
+        other.problems.iter().filter_map(|t| Some((key(other, t), &t.tuned_config()?.config))).collect();
     let twice = |t: &MeasuredProblem| others.get(&key(asked.table, t)).copied();
     let all: Vec<(&Config, &Config)> =
-        asked.table.tried.iter().filter_map(|t| Some((&t.tuned()?.config, twice(t)?))).collect();
+        asked.table.problems.iter().filter_map(|t| Some((&t.tuned_config()?.config, twice(t)?))).collect();
     let judged: Vec<(&MeasuredProblem, &Answer, &Config)> =
         asked.judged.iter().zip(answers).filter_map(|(t, answer)| Some((*t, answer, twice(t)?))).collect();
     if judged.is_empty() {
@@ -71,12 +71,12 @@ pub fn retuned(
     let mass = |(t, _, _): &(&MeasuredProblem, &Answer, &Config)| {
         let query = Query { top: WIDTH, width: WIDTH, ..Query::new(asked.device(t)) };
         let found = predictor.predict_one(&t.problem, &query)?.candidates;
-        Ok(found.iter().filter(|c| agree(&c.config, tuned(t))).filter_map(|c| c.probability).sum::<f64>())
+        Ok(found.iter().filter(|c| agree(&c.config, tuned_config(t))).filter_map(|c| c.probability).sum::<f64>())
     };
     let probabilities = on_threads(&judged, threads, mass)?;
     let of_judged = |right: &dyn Fn(&Config, &Config, &Config) -> bool| {
         let holds = |(t, answer, again): &&(&MeasuredProblem, &Answer, &Config)| {
-            answer.ranking.first().is_some_and(|first| right(first, tuned(t), again))
+            answer.ranking.first().is_some_and(|first| right(first, tuned_config(t), again))
         };
         share(judged.iter().filter(holds).count(), judged.len())
     };

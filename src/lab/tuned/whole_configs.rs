@@ -2,7 +2,7 @@
 
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::lightgbm::{LightGbm, Samples, Task};
-use seqtune_eval::tuned::answers::{Answer, TOPS, TestSet, tuned};
+use seqtune_eval::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use seqtune_fit::extra_trees::{self, Targets};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::on_threads;
@@ -31,7 +31,7 @@ impl<'a> WholeConfigs<'a> {
     /// # Errors
     /// `Error::Failed` where a thread panics.
     pub fn new(asked: &'a TestSet, featurizer: &'a Featurizer, threads: usize) -> Result<WholeConfigs<'a>> {
-        let mut classes: Vec<&Config> = asked.train.iter().map(|t| tuned(t)).collect();
+        let mut classes: Vec<&Config> = asked.train.iter().map(|t| tuned_config(t)).collect();
         classes.sort_unstable();
         classes.dedup();
         let rows = |tried: &[&MeasuredProblem]| rows(asked, featurizer, tried, threads);
@@ -40,7 +40,7 @@ impl<'a> WholeConfigs<'a> {
     }
 
     fn class(&self, tried: &MeasuredProblem) -> Option<usize> {
-        self.classes.binary_search(&tuned(tried)).ok()
+        self.classes.binary_search(&tuned_config(tried)).ok()
     }
 
     /// The legal classes of each judged problem, the most probable first.
@@ -63,7 +63,7 @@ impl<'a> WholeConfigs<'a> {
     pub fn by_extra_trees(&self, seed: u64) -> Result<Vec<Answer>> {
         let labels: Vec<u32> =
             self.asked.train.iter().filter_map(|t| self.class(t)).map(|class| class as u32).collect();
-        let samples = extra_trees::Samples {
+        let samples = extra_trees::TreeSamples {
             columns: self.train.first().map_or(0, Vec::len),
             rows: &self.train.concat(),
             targets: Targets::Classes(&labels, self.classes.len()),

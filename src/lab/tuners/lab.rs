@@ -9,19 +9,19 @@ use seqtune_kernel::{Config, Define, Device, Kernel, Objective};
 use std::collections::{HashMap, HashSet};
 
 /// A way to tune.
-pub trait Rival {
+pub trait Tuner {
     /// Name in reports.
     fn name(&self) -> &str;
     /// Spends the seconds of a laboratory, and ranks configs of each unseen problem, best first.
     ///
     /// # Errors
     /// The error of what it fits.
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>>;
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>>;
 }
 
 /// What a measurement costs beside its launches, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Prices {
+pub struct CostModel {
     /// Compiling a program that was not compiled before.
     pub compile: f64,
     /// Checking, warm-up and the like.
@@ -32,7 +32,7 @@ pub struct Prices {
 const LAUNCHES: f64 = 10.0;
 
 /// Problems that may be measured, problems that answers are wanted for, and the seconds that are left.
-pub struct Lab<'t> {
+pub struct ReplayEnv<'t> {
     /// Kernel of all problems.
     pub kernel: &'t Kernel,
     /// Device that measured.
@@ -45,7 +45,7 @@ pub struct Lab<'t> {
     pub rng: ChaCha8Rng,
     /// Seconds left.
     pub left: f64,
-    prices: Prices,
+    prices: CostModel,
     compiled: HashSet<Vec<Define>>,
     /// Microseconds by problem's text and config.
     known: HashMap<(String, Config), f64>,
@@ -84,7 +84,7 @@ impl Surveyed<'_> {
     }
 }
 
-impl<'t> Lab<'t> {
+impl<'t> ReplayEnv<'t> {
     /// Opens a laboratory with `left` seconds.
     pub fn new(
         kernel: &'t Kernel,
@@ -92,9 +92,19 @@ impl<'t> Lab<'t> {
         [learned, unseen]: [Vec<&'t MeasuredProblem>; 2],
         rng: ChaCha8Rng,
         left: f64,
-        prices: Prices,
-    ) -> Lab<'t> {
-        Lab { kernel, device, learned, unseen, rng, left, prices, compiled: HashSet::new(), known: HashMap::new() }
+        prices: CostModel,
+    ) -> ReplayEnv<'t> {
+        ReplayEnv {
+            kernel,
+            device,
+            learned,
+            unseen,
+            rng,
+            left,
+            prices,
+            compiled: HashSet::new(),
+            known: HashMap::new(),
+        }
     }
 
     /// Configs that can be measured for a problem: those of the sweep that work.

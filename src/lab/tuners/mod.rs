@@ -12,9 +12,9 @@ mod search;
 mod tables;
 mod tree;
 
-use crate::tuners::lab::{Lab, Prices, Rival, Surveyed};
+use crate::tuners::lab::{CostModel, ReplayEnv, Surveyed, Tuner};
 use crate::tuners::orders::Other;
-use crate::tuners::report::{Played, Report};
+use crate::tuners::report::{Played, TunersReport};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Table};
@@ -45,12 +45,12 @@ const CONFIGS: f64 = 0.5;
 /// Problems that are measured at least, if no program served two of them: of fewer nothing can be learned.
 const PROBLEMS: f64 = 12.0;
 
-impl Rival for Own<'_> {
+impl Tuner for Own<'_> {
     fn name(&self) -> &str {
         if self.again { "seqtune, the first predictions measured" } else { "seqtune, predicted" }
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let most = lab.learned.iter().map(|tried| tried.results.len()).max().unwrap_or(0);
         let spare = AGAIN * self.seconds;
         let affordable = lab.affordable(self.seconds - spare) / PROBLEMS;
@@ -70,13 +70,13 @@ impl Rival for Own<'_> {
 }
 
 /// What is compared.
-pub struct Match<'a> {
+pub struct Comparison<'a> {
     /// Budgets in seconds.
     pub seconds: &'a [f64],
     /// Seeds of the draws and of the split by shape.
     pub seeds: &'a [u64],
     /// Prices of a measurement.
-    pub prices: Prices,
+    pub prices: CostModel,
     /// Share of the shapes that answers are wanted for.
     pub held_out: f64,
     /// Trains our own models; without it only the others play.
@@ -91,15 +91,20 @@ pub struct Match<'a> {
 ///
 /// # Errors
 /// `Error::Input` where the table has several devices, or nothing to learn from or to answer for.
-pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn FnMut(&str)) -> Result<Report> {
+pub fn compare(
+    kernel: &Kernel,
+    table: &Table,
+    game: &Comparison,
+    progress: &mut dyn FnMut(&str),
+) -> Result<TunersReport> {
     let [device] = &table.devices[..] else {
         return input(format!("tuners are compared on the data of one device, not of {}", table.devices.len()));
     };
-    let mut report = Report::new(kernel, device, game.seconds);
+    let mut report = TunersReport::new(kernel, device, game.seconds);
     for seed in game.seeds {
         let split = Split { seed: *seed, test: game.held_out, ..Split::default() };
         let problems = |part| -> Vec<&MeasuredProblem> {
-            table.part(kernel, &split, part, Objective::Time).iter().map(|at| &table.tried[*at]).collect()
+            table.part(kernel, &split, part, Objective::Time).iter().map(|at| &table.problems[*at]).collect()
         };
         let (learned, unseen) = (problems(Part::Train), problems(Part::Test));
         if learned.is_empty() || unseen.is_empty() {
@@ -109,7 +114,8 @@ pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn 
             for rival in rivals(game, *seconds, *seed) {
                 progress(&format!("{}, {seconds:.0} s, seed {seed}", rival.name()));
                 let rng = ChaCha8Rng::seed_from_u64(*seed);
-                let mut lab = Lab::new(kernel, device, [learned.clone(), unseen.clone()], rng, *seconds, game.prices);
+                let mut lab =
+                    ReplayEnv::new(kernel, device, [learned.clone(), unseen.clone()], rng, *seconds, game.prices);
                 let answers = rival.play(&mut lab)?;
                 report.add(Played::from_answers(rival.name(), *seconds, *seed, &lab, &answers));
             }
@@ -119,10 +125,10 @@ pub fn compare(kernel: &Kernel, table: &Table, game: &Match, progress: &mut dyn 
 }
 
 /// All that play, our own first.
-fn rivals<'a>(game: &'a Match, seconds: f64, seed: u64) -> Vec<Box<dyn Rival + 'a>> {
-    let mut all: Vec<Box<dyn Rival + 'a>> = Vec::new();
+fn rivals<'a>(game: &'a Comparison, seconds: f64, seed: u64) -> Vec<Box<dyn Tuner + 'a>> {
+    let mut all: Vec<Box<dyn Tuner + 'a>> = Vec::new();
     if let Some(train) = game.train {
-        all.extend([false, true].map(|again| Box::new(Own { train, seconds, seed, again }) as Box<dyn Rival>));
+        all.extend([false, true].map(|again| Box::new(Own { train, seconds, seed, again }) as Box<dyn Tuner>));
     }
     all.push(Box::new(regressors::Isaac));
     if let Some(trees) = &game.trees {
@@ -133,7 +139,7 @@ fn rivals<'a>(game: &'a Match, seconds: f64, seed: u64) -> Vec<Box<dyn Rival + '
     all.push(Box::new(tables::SizeClasses));
     all.push(Box::new(search::LocalSearch));
     all.push(Box::new(search::RandomSearch));
-    all.extend(game.others.iter().map(|other| Box::new(orders::Ordered { other, seed }) as Box<dyn Rival>));
+    all.extend(game.others.iter().map(|other| Box::new(orders::Ordered { other, seed }) as Box<dyn Tuner>));
     all.push(Box::new(regressors::Roofline));
     all
 }

@@ -2,7 +2,7 @@
 //!
 //! A search that sees nothing but what it has measured can be played like that: where the seconds are spent, its order ends.
 
-use crate::tuners::lab::{Lab, Rival};
+use crate::tuners::lab::{ReplayEnv, Tuner};
 use crate::tuners::search::each;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::files::read_stream;
@@ -36,7 +36,7 @@ pub fn read(path: &Path, kernel: &Kernel) -> Result<Vec<Other>> {
     let text = read_stream(path, ORDERS)?;
     let mut others: Vec<Other> = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let at_line = |e: Error| e.at(format!("{}, line {}", path.display(), at + 1));
+        let at_line = |e: Error| e.at_place(format!("{}, line {}", path.display(), at + 1));
         let line: Line = serde_json::from_str(line)
             .map_err(|e| at_line(Error::Input(format!("is no order (name, seed, problem, configs): {e}"))))?;
         let problem = kernel.show_problem(&kernel.problem(&line.problem).map_err(at_line)?);
@@ -56,12 +56,12 @@ pub(super) struct Ordered<'a> {
     pub seed: u64,
 }
 
-impl Rival for Ordered<'_> {
+impl Tuner for Ordered<'_> {
     fn name(&self) -> &str {
         &self.other.name
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         Ok(each(lab, |lab, tried, candidates, spare| {
             let key = (self.seed, lab.kernel.show_problem(&tried.problem));
             let order = self.other.orders.get(&key).cloned().unwrap_or_default();

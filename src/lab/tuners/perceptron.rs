@@ -137,18 +137,18 @@ impl Perceptron {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
 
     #[test]
     fn a_network_learns_a_product_in_logarithms_and_a_threshold() {
-        let mut rng = drawn(1);
+        let mut rng = test_generator(1);
         let mut draw = |n: usize| -> (Vec<Vec<f64>>, Vec<f64>) {
             let rows: Vec<Vec<f64>> = (0..n).map(|_| (0..3).map(|_| 4.0 * rng.random::<f64>()).collect()).collect();
             let labels = rows.iter().map(|r| 10.0 + r[0] + 2.0 * r[1] + if r[2] > 2.0 { 3.0 } else { 0.0 }).collect();
             (rows, labels)
         };
         let ((rows, labels), (unseen, right)) = (draw(800), draw(200));
-        let network = Perceptron::fit(&rows, &labels, &mut drawn(2));
+        let network = Perceptron::fit(&rows, &labels, &mut test_generator(2));
         let squares = unseen.iter().zip(&right).map(|(row, y)| (network.predict(row) - y).powi(2)).sum::<f64>() / 200.0;
         let variance = scale(right.iter().copied()).1.powi(2);
         assert!(squares < 0.08 * variance, "{squares} of {variance}");

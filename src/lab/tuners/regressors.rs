@@ -1,6 +1,6 @@
 //! Tuners that fit a surrogate of the time: ISAAC's network, MLKAPS's boosted trees with adaptive sampling, and none at all, a roofline.
 
-use crate::tuners::lab::{Lab, Rival};
+use crate::tuners::lab::{ReplayEnv, Tuner};
 use crate::tuners::perceptron::Perceptron;
 use crate::tuners::search::differing;
 use crate::tuners::tree::{ClassedRow, Tree};
@@ -38,7 +38,7 @@ struct Pairs {
 
 impl Pairs {
     /// Measures a random config of a random problem.
-    fn draw(&mut self, lab: &mut Lab) {
+    fn draw(&mut self, lab: &mut ReplayEnv) {
         let tried = lab.learned[lab.rng.random_range(0..lab.learned.len())];
         let configs = lab.candidates(tried);
         let config = &configs[lab.draw(configs.len())];
@@ -46,7 +46,7 @@ impl Pairs {
     }
 
     /// Draws until `spare` seconds are left. Pairs that were drawn before cost nothing, so that their number ends it too.
-    fn fill(&mut self, lab: &mut Lab, spare: f64) {
+    fn fill(&mut self, lab: &mut ReplayEnv, spare: f64) {
         let mut idle = 0;
         while lab.left > spare && idle < 1_000 {
             let before = lab.left;
@@ -55,7 +55,7 @@ impl Pairs {
         }
     }
 
-    fn add(&mut self, lab: &mut Lab, tried: &MeasuredProblem, config: &Config) {
+    fn add(&mut self, lab: &mut ReplayEnv, tried: &MeasuredProblem, config: &Config) {
         if let Some(us) = lab.measure(tried, config) {
             self.rows.push(lab.row(tried, config));
             self.labels.push((us / lab.kernel.flops(&tried.problem).max(1.0)).ln());
@@ -64,7 +64,10 @@ impl Pairs {
 }
 
 /// The candidates of each unseen problem, the lowest scores first.
-fn ranked(lab: &Lab, score: impl Fn(&MeasuredProblem, &[Config]) -> Result<Vec<f64>>) -> Result<Vec<Vec<Config>>> {
+fn rank_by_score(
+    lab: &ReplayEnv,
+    score: impl Fn(&MeasuredProblem, &[Config]) -> Result<Vec<f64>>,
+) -> Result<Vec<Vec<Config>>> {
     let rank = |tried: &&MeasuredProblem| {
         // not by their times, which the order of candidates would tell
         let mut configs = lab.candidates(tried);
@@ -77,22 +80,22 @@ fn ranked(lab: &Lab, score: impl Fn(&MeasuredProblem, &[Config]) -> Result<Vec<f
     lab.unseen.iter().map(rank).collect()
 }
 
-impl Rival for Isaac {
+impl Tuner for Isaac {
     fn name(&self) -> &str {
         "a network on logarithms, the best measured again (ISAAC's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let (mut pairs, spare) = (Pairs::default(), AGAIN * lab.left);
         pairs.fill(lab, spare);
         if pairs.rows.len() < 2 {
-            return ranked(lab, |_, configs| Ok(vec![0.0; configs.len()]));
+            return rank_by_score(lab, |_, configs| Ok(vec![0.0; configs.len()]));
         }
         let network = Perceptron::fit(&pairs.rows, &pairs.labels, &mut lab.rng);
         let score = |tried: &MeasuredProblem, configs: &[Config]| {
             Ok(configs.iter().map(|config| network.predict(&lab.row(tried, config))).collect())
         };
-        let rankings = ranked(lab, score)?;
+        let rankings = rank_by_score(lab, score)?;
         Ok(lab.measure_first(rankings))
     }
 }
@@ -113,7 +116,7 @@ impl Mlkaps {
     }
 
     /// The config that the trees hold the fastest.
-    fn optimum(lab: &Lab, trees: &Trees, tried: &MeasuredProblem) -> Result<Config> {
+    fn optimum(lab: &ReplayEnv, trees: &Trees, tried: &MeasuredProblem) -> Result<Config> {
         let mut configs = lab.candidates(tried);
         configs.sort();
         let rows: Vec<f64> = configs.iter().flat_map(|config| lab.row(tried, config)).collect();
@@ -123,12 +126,12 @@ impl Mlkaps {
     }
 }
 
-impl Rival for Mlkaps {
+impl Tuner for Mlkaps {
     fn name(&self) -> &str {
         "boosted trees, adaptive sampling, decision trees (MLKAPS's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let (mut pairs, whole) = (Pairs::default(), lab.left);
         pairs.fill(lab, whole * (1.0 - FIRST));
         for round in 0..ROUNDS {
@@ -158,7 +161,7 @@ impl Rival for Mlkaps {
         }
         pairs.fill(lab, 0.0);
         if pairs.rows.len() < 40 {
-            return ranked(lab, |_, configs| Ok(vec![0.0; configs.len()]));
+            return rank_by_score(lab, |_, configs| Ok(vec![0.0; configs.len()]));
         }
         let trees = self.fit(&pairs, ROUNDS as u64)?;
         let mut grid: Vec<(Vec<f64>, Config)> = Vec::new();
@@ -170,7 +173,7 @@ impl Rival for Mlkaps {
         };
         let of_parameter: Vec<Tree> = (0..lab.kernel.parameters.len()).map(|at| Tree::grow(&chosen(at))).collect();
         // what the trees of all parameters say together may not be among the configs: the nearest is
-        ranked(lab, |tried, configs| {
+        rank_by_score(lab, |tried, configs| {
             let row = lab.kernel.env(&tried.problem, None);
             let said = Config(of_parameter.iter().map(|tree| tree.class(&row) as _).collect());
             Ok(configs.iter().map(|config| differing(&said, config) as f64).collect())
@@ -178,12 +181,12 @@ impl Rival for Mlkaps {
     }
 }
 
-impl Rival for Roofline {
+impl Tuner for Roofline {
     fn name(&self) -> &str {
         "a roofline of tiles, nothing measured (Origami's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let limits = &lab.device.limits;
         // operations that the memory feeds an element with
         let balance = 4.0 * limits.f32_gflops.unwrap_or(64.0) / limits.bandwidth_gbs.unwrap_or(16.0);
@@ -200,6 +203,6 @@ impl Rival for Roofline {
             }
             cost
         };
-        ranked(lab, |tried, configs| Ok(configs.iter().map(|config| cost(tried, config)).collect()))
+        rank_by_score(lab, |tried, configs| Ok(configs.iter().map(|config| cost(tried, config)).collect()))
     }
 }

@@ -1,6 +1,6 @@
 //! What came of a match: shares of the best measured speed on unseen sizes, by seconds of tuning.
 
-use crate::tuners::lab::Lab;
+use crate::tuners::lab::ReplayEnv;
 use plotters::prelude::*;
 use seqtune_data::MeasuredProblem;
 use seqtune_data::stats::quantile;
@@ -45,7 +45,7 @@ pub struct Choice {
 
 impl Played {
     /// Judges rankings.
-    pub fn from_answers(rival: &str, seconds: f64, seed: u64, lab: &Lab, answers: &[Vec<Config>]) -> Played {
+    pub fn from_answers(rival: &str, seconds: f64, seed: u64, lab: &ReplayEnv, answers: &[Vec<Config>]) -> Played {
         let unseen = &lab.unseen;
         let shares = |tried: &MeasuredProblem, ranking: &[Config]| -> Vec<f64> {
             let costs = tried.costs(Objective::Time);
@@ -81,7 +81,7 @@ impl Played {
 
 /// A match.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct TunersReport {
     /// Name of the kernel.
     pub kernel: String,
     /// Name of the device.
@@ -100,10 +100,10 @@ fn mean(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0).max(1.0) / n).sqrt())
 }
 
-impl Report {
+impl TunersReport {
     /// An empty report.
-    pub fn new(kernel: &Kernel, device: &Device, seconds: &[f64]) -> Report {
-        Report {
+    pub fn new(kernel: &Kernel, device: &Device, seconds: &[f64]) -> TunersReport {
+        TunersReport {
             kernel: kernel.name.clone(),
             device: device.name.clone(),
             seconds: seconds.to_vec(),

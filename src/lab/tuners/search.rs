@@ -1,6 +1,6 @@
 //! Tuners that measure the very problems: random search, and a local search in the manner of Kernel Tuner's greedy iterated local search.
 
-use crate::tuners::lab::{Lab, Rival, TimedConfig};
+use crate::tuners::lab::{ReplayEnv, TimedConfig, Tuner};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Config;
@@ -18,8 +18,8 @@ const NEIGHBOURS: usize = 8;
 
 /// Searches each problem with an equal share of the seconds; of what was not measured nothing is said.
 pub fn each(
-    lab: &mut Lab,
-    search: impl Fn(&mut Lab, &MeasuredProblem, Vec<Config>, f64) -> Vec<TimedConfig>,
+    lab: &mut ReplayEnv,
+    search: impl Fn(&mut ReplayEnv, &MeasuredProblem, Vec<Config>, f64) -> Vec<TimedConfig>,
 ) -> Vec<Vec<Config>> {
     let unseen = lab.unseen.clone();
     let mut answers = Vec::new();
@@ -35,22 +35,22 @@ pub fn each(
     answers
 }
 
-impl Rival for RandomSearch {
+impl Tuner for RandomSearch {
     fn name(&self) -> &str {
         "random search of each size"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         Ok(each(lab, |lab, tried, configs, spare| lab.measure_all(tried, configs, spare)))
     }
 }
 
-impl Rival for LocalSearch {
+impl Tuner for LocalSearch {
     fn name(&self) -> &str {
         "local search of each size (Kernel Tuner's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         Ok(each(lab, |lab, tried, mut left, spare| {
             let (mut found, mut here, mut tries) = (Vec::new(), None::<TimedConfig>, 0);
             while !left.is_empty() && lab.left > spare {

@@ -1,6 +1,6 @@
 //! Tuners that keep tables: the nearest size, a table by class of size as ATLAS keeps one, operating points as mARGOt keeps them.
 
-use crate::tuners::lab::{Lab, Rival, Surveyed, TimedConfig};
+use crate::tuners::lab::{ReplayEnv, Surveyed, TimedConfig, Tuner};
 use rand::seq::SliceRandom;
 use seqtune_data::MeasuredProblem;
 use seqtune_eval::baselines::distance;
@@ -25,7 +25,7 @@ const OCTAVES: f64 = 4.0;
 const CLUSTERS: usize = 3;
 
 /// The surveyed problems, nearest first.
-fn by_distance<'s, 't>(lab: &Lab, all: &'s [Surveyed<'t>], tried: &MeasuredProblem) -> Vec<&'s Surveyed<'t>> {
+fn by_distance<'s, 't>(lab: &ReplayEnv, all: &'s [Surveyed<'t>], tried: &MeasuredProblem) -> Vec<&'s Surveyed<'t>> {
     let far = |s: &Surveyed| distance(lab.kernel, &s.of.problem, &tried.problem);
     let mut near: Vec<(&Surveyed, f64)> = all.iter().map(|s| (s, far(s))).collect();
     near.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -33,7 +33,7 @@ fn by_distance<'s, 't>(lab: &Lab, all: &'s [Surveyed<'t>], tried: &MeasuredProbl
 }
 
 /// The configs of rankings, one after the other, that can be measured for a problem; any other where there is none.
-fn usable(lab: &mut Lab, tried: &MeasuredProblem, rankings: impl Iterator<Item = Vec<Config>>) -> Vec<Config> {
+fn usable(lab: &mut ReplayEnv, tried: &MeasuredProblem, rankings: impl Iterator<Item = Vec<Config>>) -> Vec<Config> {
     let candidates = lab.candidates(tried);
     let mut answer: Vec<Config> = Vec::new();
     for config in rankings.flatten() {
@@ -48,12 +48,12 @@ fn usable(lab: &mut Lab, tried: &MeasuredProblem, rankings: impl Iterator<Item =
     answer
 }
 
-impl Rival for Nearest {
+impl Tuner for Nearest {
     fn name(&self) -> &str {
         "nearest neighbour"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let all = lab.survey(usize::MAX, 0.0);
         let unseen = lab.unseen.clone();
         let answer = |tried: &&MeasuredProblem| {
@@ -66,17 +66,17 @@ impl Rival for Nearest {
 }
 
 /// The class of a problem: its compiled choices, and its work in steps of [`OCTAVES`].
-fn class(lab: &Lab, tried: &MeasuredProblem) -> (Vec<Define>, i64) {
+fn class(lab: &ReplayEnv, tried: &MeasuredProblem) -> (Vec<Define>, i64) {
     let work = lab.kernel.flops(&tried.problem).max(1.0).log2();
     (lab.kernel.field_defines(&tried.problem), (work / OCTAVES).floor() as i64)
 }
 
-impl Rival for SizeClasses {
+impl Tuner for SizeClasses {
     fn name(&self) -> &str {
         "a table by class of size (ATLAS's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let mut classes: HashMap<_, Vec<&MeasuredProblem>> = HashMap::new();
         for tried in lab.learned.clone() {
             classes.entry(class(lab, tried)).or_default().push(tried);
@@ -108,12 +108,12 @@ impl Rival for SizeClasses {
     }
 }
 
-impl Rival for OperatingPoints {
+impl Tuner for OperatingPoints {
     fn name(&self) -> &str {
         "operating points (SOCRATES's and mARGOt's manner)"
     }
 
-    fn play(&self, lab: &mut Lab) -> Result<Vec<Vec<Config>>> {
+    fn play(&self, lab: &mut ReplayEnv) -> Result<Vec<Vec<Config>>> {
         let most = lab.learned.iter().map(|tried| tried.results.len()).max().unwrap_or(0);
         let all = lab.survey(most.div_ceil(2), 0.0);
         let unseen = lab.unseen.clone();

@@ -84,7 +84,7 @@ pub trait Driver {
     ///
     /// # Errors
     /// The driver's message where an event is not complete.
-    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32>;
+    fn elapsed_ms(&self, start: Handle, end: Handle) -> DriverResult<f32>;
     /// Waits for an event; one that was never recorded counts as complete.
     ///
     /// # Errors
@@ -141,6 +141,6 @@ pub fn ordinal(id: &str, api: &str, count: i32) -> Result<i32> {
 }
 
 /// Converts a driver's message to [`Error::Failed`], after the name of the action.
-pub fn failed(what: &str) -> impl Fn(String) -> Error + '_ {
+pub fn driver_error(what: &str) -> impl Fn(String) -> Error + '_ {
     move |e| Error::Failed(format!("{what}: {e}"))
 }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 /// Id of the fake device.
 pub const ID: &str = "fake";
 
-struct Program {
+struct FakeProgram {
     seed: u64,
     is_reference: bool,
 }
@@ -25,7 +25,7 @@ struct Program {
 /// Fake device for tests.
 pub struct Fake {
     device: Device,
-    programs: Vec<Option<Program>>,
+    programs: Vec<Option<FakeProgram>>,
     buffers: Vec<Vec<u8>>,
     faults: bool,
     poisoned: bool,
@@ -88,7 +88,7 @@ impl Executor for Fake {
         if self.faults && !is_reference && seed % 11 == 1 {
             return Err(Invalidity::new(InvalidityKind::Compile, "injected"));
         }
-        self.programs.push(Some(Program { seed, is_reference }));
+        self.programs.push(Some(FakeProgram { seed, is_reference }));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -140,7 +140,7 @@ impl Executor for Fake {
         if self.poisoned {
             return Err(Invalidity::new(InvalidityKind::Runtime, "the device is lost"));
         }
-        let Some(Program { seed, is_reference }) = &self.programs[program.0] else {
+        let Some(FakeProgram { seed, is_reference }) = &self.programs[program.0] else {
             return Err(Invalidity::new(InvalidityKind::Runtime, "the program was released"));
         };
         let items: usize = geometry.global.iter().product();
@@ -175,7 +175,7 @@ impl Executor for Fake {
 
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
         if std::env::var("SEQTUNE_FAKE").is_ok_and(|mode| mode.contains("energy")) {
-            return Ok(Box::new(Counter(0.0)));
+            return Ok(Box::new(FakeCounter(0.0)));
         }
         Err("the device is not one that uses energy".into())
     }
@@ -186,9 +186,9 @@ impl Executor for Fake {
 }
 
 /// Counter that adds a joule at each read.
-struct Counter(f64);
+struct FakeCounter(f64);
 
-impl EnergyMeter for Counter {
+impl EnergyMeter for FakeCounter {
     fn joules(&mut self) -> std::result::Result<f64, String> {
         self.0 += 1.0;
         Ok(self.0)

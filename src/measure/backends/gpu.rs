@@ -2,7 +2,7 @@
 //!
 //! Description and compilation need no context, so that processes that only compile take no memory of the GPU.
 
-use crate::backends::driver::{Driver, DriverResult, Handle, Library, failed};
+use crate::backends::driver::{Driver, DriverResult, Handle, Library, driver_error};
 use crate::clocks::setter::ClockSetter;
 use crate::compile::{Binary, Cached, Compiler, Job};
 use crate::executor::{BufferId, Executor, GemmCall, KernelArg, ProgramId, Timing};
@@ -18,7 +18,7 @@ pub struct Gpu<D> {
     device: Device,
     driver: D,
     compiler: Cached<Box<dyn Compiler>>,
-    programs: Vec<Option<Program>>,
+    programs: Vec<Option<LoadedProgram>>,
     buffers: Vec<u64>,
     /// Address and bytes of the memory that is overwritten to flush the caches.
     scratch: Option<(u64, usize)>,
@@ -31,7 +31,7 @@ pub struct Gpu<D> {
     library: Option<DriverResult<Box<dyn Library>>>,
 }
 
-struct Program {
+struct LoadedProgram {
     binary: Binary,
     entry: CString,
     dynamic_local_bytes: u32,
@@ -117,11 +117,11 @@ impl<D: Driver> Gpu<D> {
         };
         let mut words: Vec<u64> = values.iter().map(word).collect();
         let mut arguments: Vec<Handle> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
-        self.timed(repeat, timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
+        self.run_timed(repeat, timing, &mut |driver| driver.launch(function, grid, local_bytes, &mut arguments))
     }
 
     /// Enqueues work `repeat` times, each between two events where timed, and returns the times in microseconds.
-    fn timed(
+    fn run_timed(
         &mut self,
         repeat: usize,
         timing: Timing,
@@ -150,7 +150,10 @@ impl<D: Driver> Gpu<D> {
             self.driver.record(end)?;
         }
         self.driver.synchronise()?;
-        self.events[..repeat].iter().map(|(start, end)| self.driver.elapsed(*start, *end).map(|ms| ms * 1e3)).collect()
+        self.events[..repeat]
+            .iter()
+            .map(|(start, end)| self.driver.elapsed_ms(*start, *end).map(|ms| ms * 1e3))
+            .collect()
     }
 
     /// Converts the message of a failed launch, and records whether the context is lost.
@@ -213,7 +216,7 @@ impl<D: Driver> Executor for Gpu<D> {
         let entry = CString::new(job.entry)
             .map_err(|_| Invalidity::new(InvalidityKind::Compile, "the entry holds a zero byte"))?;
         let dynamic_local_bytes = job.dynamic_local_bytes;
-        self.programs.push(Some(Program { binary, entry, dynamic_local_bytes, loaded: None }));
+        self.programs.push(Some(LoadedProgram { binary, entry, dynamic_local_bytes, loaded: None }));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
@@ -238,7 +241,7 @@ impl<D: Driver> Executor for Gpu<D> {
     }
 
     fn release(&mut self, program: ProgramId) {
-        if let Some(Program { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
+        if let Some(LoadedProgram { loaded: Some((module, _)), .. }) = self.programs[program.0].take() {
             self.driver.unload(module);
         }
     }
@@ -258,11 +261,11 @@ impl<D: Driver> Executor for Gpu<D> {
     }
 
     fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
-        self.driver.write(self.buffers[buffer.0], data).map_err(failed("writing a buffer"))
+        self.driver.write(self.buffers[buffer.0], data).map_err(driver_error("writing a buffer"))
     }
 
     fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
-        self.driver.read(self.buffers[buffer.0], data).map_err(failed("reading a buffer"))
+        self.driver.read(self.buffers[buffer.0], data).map_err(driver_error("reading a buffer"))
     }
 
     fn launch(
@@ -288,7 +291,7 @@ impl<D: Driver> Executor for Gpu<D> {
         // taken out while it is in use, because timing needs the device
         let library = self.library.take();
         let times = match (&opened, &library) {
-            (Ok(_), Some(Ok(library))) => self.timed(repeat, timing, &mut |_| library.multiply(product, pointers)),
+            (Ok(_), Some(Ok(library))) => self.run_timed(repeat, timing, &mut |_| library.multiply(product, pointers)),
             (library, _) => Err(library.clone().err().unwrap_or_default()),
         };
         self.library = library;
@@ -319,7 +322,7 @@ mod tests {
 
     #[test]
     fn every_listed_problem_of_the_library_can_be_launched_and_referred_to_on_a_gpu() {
-        let device = seqtune_kernel::Device::described("H200").unwrap();
+        let device = seqtune_kernel::Device::find_described("H200").unwrap();
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/problems");
         let mut kernels = 0;
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -342,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_listed_problem_can_be_launched_on_a_gpu() {
-        let device = seqtune_kernel::Device::described("H100").unwrap();
+        let device = seqtune_kernel::Device::find_described("H100").unwrap();
         for (name, list) in [("gemm", "gemm"), ("gemm_tc", "gemm"), ("conv2d", "conv2d")] {
             let kernel = seqtune_kernel::Kernel::open(name).unwrap();
             let source = kernel.source().unwrap();

@@ -16,7 +16,7 @@ const DRIVERS: &str = "/sys/";
 /// `Error::Input` for another address than [`ClockSetter::address`] says, `Error::Failed` where the driver refuses.
 pub fn restore(address: &[String]) -> Result<()> {
     let mut setter: Box<dyn ClockSetter> = match address {
-        [api, bus] if api == nvml::ADDRESS => Box::new(nvml::Gpu::at(bus).map_err(Error::Unavailable)?),
+        [api, bus] if api == nvml::ADDRESS => Box::new(nvml::NvmlGpu::open(bus).map_err(Error::Unavailable)?),
         [api, folder] if api == dpm::ADDRESS && folder.starts_with(DRIVERS) => {
             Box::new(Dpm::in_folder(folder.as_ref()))
         }

@@ -44,7 +44,7 @@ impl Interleaved {
     /// Samples of undisturbed moments by config, in microseconds.
     ///
     /// A config keeps all samples where fewer than half of its turns are undisturbed, because such a machine has no usual speed.
-    pub fn undisturbed(&self, candidates: usize) -> Vec<Vec<f32>> {
+    pub fn undisturbed_samples(&self, candidates: usize) -> Vec<Vec<f32>> {
         let mut turns = vec![Vec::new(); candidates];
         self.0.iter().for_each(|turn| turns[turn.candidate].push(turn.median));
         let usual = turns.iter().map(|medians| {
@@ -104,7 +104,7 @@ mod tests {
     fn what_was_measured_while_others_were_slower_too_does_not_count() {
         // a disturbance from the middle of one round to the middle of the next but one
         let disturbed = |round, config| (20..44).contains(&(round * 12 + config));
-        let samples = rounds(8, |r, c| if disturbed(r, c) { 1.6 } else { 1.0 }).undisturbed(12);
+        let samples = rounds(8, |r, c| if disturbed(r, c) { 1.6 } else { 1.0 }).undisturbed_samples(12);
         for (config, samples) in samples.iter().enumerate() {
             assert!(samples.len() >= 10, "{config}: {samples:?}");
             assert_eq!(median(samples), (100 + config) as f64, "{samples:?}");
@@ -113,13 +113,13 @@ mod tests {
 
     #[test]
     fn a_config_that_is_slow_at_times_by_itself_keeps_its_slow_samples() {
-        let samples = rounds(8, |r, c| if c == 5 && r % 2 == 0 { 1.6 } else { 1.0 }).undisturbed(12);
+        let samples = rounds(8, |r, c| if c == 5 && r % 2 == 0 { 1.6 } else { 1.0 }).undisturbed_samples(12);
         assert!(samples.iter().all(|s| s.len() == 16), "{samples:?}");
     }
 
     #[test]
     fn on_a_machine_that_is_slower_most_of_the_time_everything_counts() {
-        let samples = rounds(8, |r, _| if r < 2 { 1.0 } else { 1.6 }).undisturbed(12);
+        let samples = rounds(8, |r, _| if r < 2 { 1.0 } else { 1.6 }).undisturbed_samples(12);
         assert!(samples.iter().all(|s| s.len() == 16), "{samples:?}");
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn who_is_left_alone_is_not_judged_by_moments_long_past() {
         let mut rounds = rounds(3, |r, _| if r == 2 { 1.6 } else { 1.0 });
         (0..20).for_each(|_| rounds.add(0, vec![100.0]));
-        let samples = rounds.undisturbed(12);
+        let samples = rounds.undisturbed_samples(12);
         assert!(samples[0].len() >= 16 && median(&samples[0]) == 100.0, "{:?}", samples[0]);
     }
 
@@ -135,6 +135,6 @@ mod tests {
     fn one_config_alone_has_no_witness() {
         let mut rounds = Interleaved::default();
         [1.0, 5.0, 1.0, 1.0, 5.0].iter().for_each(|us| rounds.add(0, vec![*us]));
-        assert_eq!(rounds.undisturbed(1)[0].len(), 5);
+        assert_eq!(rounds.undisturbed_samples(1)[0].len(), 5);
     }
 }

@@ -32,7 +32,7 @@ impl<S: Subject> Bench<S> {
         begin: &mut dyn FnMut(Contender),
     ) -> (Outcome, Observed) {
         let mut monitor = DeviceMonitor::default();
-        let mut observed = self.observed(candidate);
+        let mut observed = self.observe(candidate);
         let samples_us = std::mem::take(&mut candidate.samples);
         let mut clock = MachineClock::new();
         if let Some(energy) = self.subject.reported_energy(&candidate.work) {

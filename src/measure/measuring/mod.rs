@@ -10,7 +10,7 @@ pub mod roofline;
 pub mod subject;
 pub mod trial;
 
-use crate::batch::{Batch, Contender, Measured, Step};
+use crate::batch::{Batch, BatchStep, Contender, Measured};
 use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::interleave::Interleaved;
@@ -32,7 +32,7 @@ const MANY: usize = 512;
 
 /// Finishes trials after a round, those that are too slow singly and competing ones together; returns the indices of those that are done now.
 fn finish_round<W>(running: &mut [Trial<W>], rounds: &Interleaved, policy: &Policy, best_us: f64) -> Vec<usize> {
-    let counted = rounds.undisturbed(running.len());
+    let counted = rounds.undisturbed_samples(running.len());
     for (candidate, samples) in running.iter_mut().zip(counted).filter(|(c, _)| !c.done) {
         candidate.samples = samples;
     }
@@ -61,16 +61,16 @@ struct Pass<'a> {
     batch: &'a Batch<'a>,
     policy: &'a Policy,
     best_us: f64,
-    report: &'a mut dyn FnMut(Step),
+    report: &'a mut dyn FnMut(BatchStep),
 }
 
 impl Pass<'_> {
     fn begin(&mut self, contender: Contender) {
-        (self.report)(Step::Begin(contender));
+        (self.report)(BatchStep::Begin(contender));
     }
 
     fn finish(&mut self, measured: Measured) {
-        (self.report)(Step::Finished(measured));
+        (self.report)(BatchStep::Finished(measured));
     }
 }
 
@@ -86,7 +86,7 @@ impl<S: Subject> Bench<S> {
     /// Measures a batch of the loaded problem, reporting the start and the result of each contender; ends early where the device is lost.
     /// # Errors
     /// `Error::Failed` where copies to or from the device fail, `Error::Unavailable` where configs ask for clocks that nobody may set.
-    pub fn measure(&mut self, batch: &Batch, policy: &Policy, report: &mut dyn FnMut(Step)) -> Result<()> {
+    pub fn measure(&mut self, batch: &Batch, policy: &Policy, report: &mut dyn FnMut(BatchStep)) -> Result<()> {
         let mut pass = Pass { batch, policy, best_us: batch.best_us, report };
         let measured = self.by_clocks(batch).into_iter().try_for_each(|(clocks, contenders)| {
             match self.subject.set_clocks(clocks)? {
@@ -241,7 +241,7 @@ impl<S: Subject> Bench<S> {
                     let samples_us = std::mem::take(&mut running[at].samples);
                     let energy = self.subject.reported_energy(&running[at].work);
                     let outcome = Outcome::Measured(Measurement { samples_us, energy });
-                    let (contender, observed) = (running[at].contender, self.observed(&running[at]));
+                    let (contender, observed) = (running[at].contender, self.observe(&running[at]));
                     pass.finish(Measured { contender, outcome, observed });
                 }
             }
@@ -249,7 +249,7 @@ impl<S: Subject> Bench<S> {
         Ok(())
     }
 
-    fn observed(&self, candidate: &Trial<S::Work>) -> Observed {
-        Observed { conditions: candidate.conditions.clone(), ..self.subject.observed(&candidate.work) }
+    fn observe(&self, candidate: &Trial<S::Work>) -> Observed {
+        Observed { conditions: candidate.conditions.clone(), ..self.subject.observe(&candidate.work) }
     }
 }

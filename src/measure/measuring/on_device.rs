@@ -192,7 +192,7 @@ impl Subject for OnDevice {
         }
     }
 
-    fn observed(&self, work: &Work) -> Observed {
+    fn observe(&self, work: &Work) -> Observed {
         let resources = match work {
             Work::Config(program, _) => self.executor.resources(*program),
             Work::Library(_) => None,

@@ -46,7 +46,7 @@ pub struct Placement {
 
 /// Work of a launch and the time it took.
 #[derive(Clone, Copy, Debug)]
-pub struct Work {
+pub struct TimedWork {
     /// Floating-point operations.
     pub flops: f64,
     /// Least bytes that are moved.
@@ -109,7 +109,7 @@ impl Peaks {
     pub fn place(
         &self,
         units: Units,
-        Work { flops, bytes, time_us }: Work,
+        TimedWork { flops, bytes, time_us }: TimedWork,
         device_fill: Option<f64>,
         cache: Cache,
     ) -> Option<Placement> {
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn what_measures_peaks_compiles_for_nvidia_gpus() {
-        let device = seqtune_kernel::Device::described("H100").unwrap();
+        let device = seqtune_kernel::Device::find_described("H100").unwrap();
         let Ok(compiler) = crate::registry::compiler_for(&device) else {
             println!("skipped: NVRTC does not open here; `scripts/setup.sh nvrtc` fetches it");
             return;
@@ -242,7 +242,7 @@ mod tests {
             cache_bytes: 1e6,
         };
         let judge = |flops, bytes, us| {
-            peaks.place(Units::Vector, Work { flops, bytes, time_us: us }, None, Cache::Cold).unwrap()
+            peaks.place(Units::Vector, TimedWork { flops, bytes, time_us: us }, None, Cache::Cold).unwrap()
         };
         // 1e9 operations and 1e6 bytes in 2 ms: half of one peak, little of the other
         let Placement { compute, memory, bound } = judge(1e9, 1e6, 2e3);
@@ -250,18 +250,26 @@ mod tests {
         assert_eq!(bound, Bound::Compute);
         assert_eq!(judge(1e6, 1e8, 1.5e3).bound, Bound::Memory);
         assert_eq!(judge(1e6, 1e6, 1e3).bound, Bound::Latency);
-        assert_eq!(peaks.place(Units::Matrix, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, None, Cache::Cold), None);
+        assert_eq!(
+            peaks.place(Units::Matrix, TimedWork { flops: 1e9, bytes: 1e6, time_us: 2e3 }, None, Cache::Cold),
+            None
+        );
         // at half of a peak it depends on whether there were others to work
         let half = |device_fill| {
             peaks
-                .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 2e3 }, Some(device_fill), Cache::Cold)
+                .place(
+                    Units::Vector,
+                    TimedWork { flops: 1e9, bytes: 1e6, time_us: 2e3 },
+                    Some(device_fill),
+                    Cache::Cold,
+                )
                 .unwrap()
                 .bound
         };
         assert_eq!((half(0.2), half(0.3)), (Bound::Latency, Bound::Compute));
         assert_eq!(
             peaks
-                .place(Units::Vector, Work { flops: 1e9, bytes: 1e6, time_us: 1.5e3 }, Some(0.125), Cache::Cold)
+                .place(Units::Vector, TimedWork { flops: 1e9, bytes: 1e6, time_us: 1.5e3 }, Some(0.125), Cache::Cold)
                 .unwrap()
                 .bound,
             Bound::Compute
@@ -281,7 +289,7 @@ mod tests {
         let peaks = slow.higher(fast);
         assert_eq!((peaks.f32_gflops, peaks.bandwidth_gbs, peaks.cache_gbs), (1_000.0, 100.0, Some(400.0)));
         let memory = |bytes: f64, cache| {
-            peaks.place(Units::Vector, Work { flops: 1e6, bytes, time_us: 10.0 }, None, cache).unwrap().memory
+            peaks.place(Units::Vector, TimedWork { flops: 1e6, bytes, time_us: 10.0 }, None, cache).unwrap().memory
         };
         assert!((memory(1e6, Cache::Warm) - 0.25).abs() < 1e-9, "100 GB/s of 400");
         assert!((memory(1e6, Cache::Cold) - 1.0).abs() < 1e-9 && (memory(2e6, Cache::Warm) - 2.0).abs() < 1e-9);

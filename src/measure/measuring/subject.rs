@@ -59,7 +59,7 @@ pub trait Subject {
     }
 
     /// What is known of a work beside its times.
-    fn observed(&self, _work: &Self::Work) -> Observed {
+    fn observe(&self, _work: &Self::Work) -> Observed {
         Observed::default()
     }
 

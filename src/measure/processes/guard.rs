@@ -1,7 +1,7 @@
 //! What keeps a program under measurement from taking more with it than its worker: process groups, memory, standard output.
 
 use crate::processes::tree::{children, descendants, is_spared};
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -27,9 +27,7 @@ pub fn most_memory() -> Result<f64> {
         text.to_str().and_then(|text| text.trim().parse::<f64>().ok()).filter(|gb| gb.is_finite() && *gb > 0.0);
     match gigabytes {
         Some(gigabytes) => Ok(gigabytes * 1e9),
-        None => {
-            input(format!("{MEMORY} is `{}`; it is a number of gigabytes above 0", quoted(&text.to_string_lossy())))
-        }
+        None => input(format!("{MEMORY} is `{}`; it is a number of gigabytes above 0", quote(&text.to_string_lossy()))),
     }
 }
 

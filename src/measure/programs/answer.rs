@@ -2,7 +2,7 @@
 
 use seqtune_data::{Attempt, Energy, Invalidity, InvalidityKind};
 use seqtune_kernel::Unit;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use seqtune_kernel::limits::NAME;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -138,10 +138,10 @@ pub(super) fn last_object(text: &str) -> Option<Value> {
 }
 
 /// The failure that an answer tells itself.
-pub(super) fn told(object: &Value) -> Option<Invalidity> {
+pub(super) fn told_failure(object: &Value) -> Option<Invalidity> {
     let why = object["why"].as_str().unwrap_or("it does not say why");
     if object["right"] == Value::Bool(false) {
-        return Some(wrong(quoted(why)));
+        return Some(wrong(quote(why)));
     }
     let kind = match object.get("invalid")? {
         Value::Null | Value::Bool(false) => return None,
@@ -155,7 +155,7 @@ pub(super) fn told(object: &Value) -> Option<Invalidity> {
         "correctness" => InvalidityKind::Correctness,
         _ => InvalidityKind::Runtime,
     };
-    Some(Invalidity::new(kind, quoted(why)))
+    Some(Invalidity::new(kind, quote(why)))
 }
 
 /// What an object in JSON reports: `time_ms` or `times_ms` (also `_s`, `_us`, `_ns`), `joules`, `counters`.
@@ -163,7 +163,7 @@ pub(super) fn told(object: &Value) -> Option<Invalidity> {
 /// # Errors
 /// [`Invalidity`] where it tells a failure, or reports no time.
 pub fn of_object(object: &Value) -> Attempt<Reported> {
-    if let Some(fault) = told(object) {
+    if let Some(fault) = told_failure(object) {
         return Err(fault);
     }
     let list = |value: &Value| match value {

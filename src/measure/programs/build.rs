@@ -1,10 +1,10 @@
 //! Builds of a program, each in a folder of the cache: what a config needs is built once.
 
 use crate::compile::cache_folder;
-use crate::programs::step::Step;
+use crate::programs::step::ProcessStep;
 use seqtune_data::journal::is_without_locks;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_devices::host::about;
+use seqtune_devices::host::processor_info;
 use seqtune_kernel::canonical::{Canonical, structure};
 use seqtune_kernel::error::{Error, Result, input, printable};
 use seqtune_kernel::files::{Locked, open_lock};
@@ -74,7 +74,7 @@ pub fn build(
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(failed(&folder))?;
     let here = |name: &str| if name == "build" { Ok(folder.display().to_string()) } else { place(name) };
-    let step = Step {
+    let step = ProcessStep {
         words: words(&run.build, env, &here)?,
         environment: Vec::new(),
         folder: folder.clone(),
@@ -111,7 +111,7 @@ fn builder(words: &[String]) -> String {
     let path = path.and_then(|path| std::fs::canonicalize(path).ok());
     let meta = path.as_ref().and_then(|path| std::fs::metadata(path).ok());
     let size_and_time = meta.map(|meta| (meta.len(), meta.modified().ok().and_then(SinceEpoch::new)));
-    let machine = [about("model name").canonical(), about("flags").canonical()];
+    let machine = [processor_info("model name").canonical(), processor_info("flags").canonical()];
     format!("{} {} {}", machine.join(" "), path.canonical(), size_and_time.canonical())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::programs::patterns::Patterns;
 use crate::programs::step::cores;
-use seqtune_kernel::error::{Result, input, quoted};
+use seqtune_kernel::error::{Result, input, quote};
 use seqtune_kernel::{Kernel, Run, Template};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub fn check_machine(kernel: &Kernel) -> Result<()> {
         |word| match word.constant() {
             Some(program) if !is_there(&program, run) => input(format!(
                 "[run]: there is no program `{}`; write {{kernel}}/NAME for a file of the kernel's folder",
-                quoted(&program)
+                quote(&program)
             )),
             _ => Ok(()),
         },

@@ -25,7 +25,7 @@ use served::Served;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use step::{Ended, Step};
+use step::{Ended, ProcessStep};
 
 /// Text of a place by its name.
 type Place<'a> = &'a dyn Fn(&str) -> Result<String>;
@@ -86,7 +86,7 @@ impl Program {
     }
 
     /// Makes a step of words in the working folder.
-    fn step(&self, words: Vec<String>, env: &[f64], place: Place, limit: Duration) -> Result<Step> {
+    fn step(&self, words: Vec<String>, env: &[f64], place: Place, limit: Duration) -> Result<ProcessStep> {
         let all = Surroundings { environment: self.run.environment.iter().collect(), cores: self.run.cores.as_ref() };
         self.step_with(words, all, env, place, limit)
     }
@@ -99,10 +99,10 @@ impl Program {
         env: &[f64],
         place: Place,
         limit: Duration,
-    ) -> Result<Step> {
+    ) -> Result<ProcessStep> {
         let variables = with.environment.into_iter().map(|(name, text)| Ok((name.clone(), text.fill(env, place)?)));
         let cores = with.cores.map(|text| step::cores(&text.fill(env, place)?)).transpose()?;
-        Ok(Step {
+        Ok(ProcessStep {
             words,
             environment: variables.collect::<Result<_>>()?,
             folder: self.places.work.clone(),
@@ -155,7 +155,7 @@ impl Program {
 
     /// What cannot be tried at all is told as the config's failure, since others may work, where it is not the machine that fails: no more processes,
     /// a disk that is full.
-    fn untried<T>(&mut self, e: Error) -> Attempt<T> {
+    fn attempt_of_error<T>(&mut self, e: Error) -> Attempt<T> {
         let failure = Invalidity::new(InvalidityKind::Runtime, e.to_string());
         self.trouble = Some(e).filter(|e| matches!(e, Error::Failed(_)));
         Err(failure)
@@ -246,7 +246,7 @@ impl Subject for Program {
             return Err(Invalidity::new(InvalidityKind::Runtime, "a program has no vendor's library beside it"));
         };
         let (problem, _) = self.problem()?;
-        let build = self.build(&problem, config).unwrap_or_else(|e| self.untried(e))?;
+        let build = self.build(&problem, config).unwrap_or_else(|e| self.attempt_of_error(e))?;
         self.reported.push(Reported::default());
         Ok(Prepared { config: config.clone(), at: self.reported.len() - 1, build })
     }
@@ -259,7 +259,7 @@ impl Subject for Program {
         let mut times = Vec::new();
         while times.len() < repeat.max(1) {
             let left = repeat.max(1) - times.len();
-            let found = self.once(work, left).unwrap_or_else(|e| self.untried(e))?;
+            let found = self.once(work, left).unwrap_or_else(|e| self.attempt_of_error(e))?;
             times.extend(&found.times_us);
             if let Some(reported) = self.reported.get_mut(work.at) {
                 reported.add(found);
@@ -284,7 +284,7 @@ impl Subject for Program {
         self.reported.get(work.at)?.energy()
     }
 
-    fn observed(&self, work: &Prepared) -> Observed {
+    fn observe(&self, work: &Prepared) -> Observed {
         let counters = self.reported.get(work.at).map_or(BTreeMap::new(), Reported::counters);
         Observed { counters, ..Observed::default() }
     }

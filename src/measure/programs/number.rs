@@ -6,7 +6,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
 use seqtune_kernel::Unit;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 
 /// Characters before and behind a number that are looked at.
 const NEAR: usize = 40;
@@ -25,22 +25,22 @@ impl Beside {
     /// Those of a regular expression; none where it cannot be read.
     pub(super) fn new(pattern: &str) -> Beside {
         let parsed = ParserBuilder::new().multi_line(true).build().parse(pattern);
-        parsed.ok().and_then(|hir| beside(&hir)).unwrap_or_default()
+        parsed.ok().and_then(|hir| unit_beside(&hir)).unwrap_or_default()
     }
 }
 
-fn beside(hir: &Hir) -> Option<Beside> {
+fn unit_beside(hir: &Hir) -> Option<Beside> {
     let text = |part: &Hir| match part.kind() {
         HirKind::Literal(literal) => Some(String::from_utf8_lossy(&literal.0).into_owned()),
         _ => None,
     };
     match hir.kind() {
         HirKind::Capture(capture) if capture.index == 1 => Some(Beside::default()),
-        HirKind::Capture(capture) => beside(&capture.sub),
-        HirKind::Repetition(repetition) => beside(&repetition.sub),
-        HirKind::Alternation(parts) => parts.iter().find_map(beside),
+        HirKind::Capture(capture) => unit_beside(&capture.sub),
+        HirKind::Repetition(repetition) => unit_beside(&repetition.sub),
+        HirKind::Alternation(parts) => parts.iter().find_map(unit_beside),
         HirKind::Concat(parts) => parts.iter().enumerate().find_map(|(at, part)| {
-            let inner = beside(part)?;
+            let inner = unit_beside(part)?;
             let before = at.checked_sub(1).and_then(|at| text(&parts[at])).and_then(|text| text.chars().next_back());
             let behind = parts.get(at + 1).and_then(text).and_then(|text| text.chars().next());
             Some(Beside { before: inner.before.or(before), behind: inner.behind.or(behind) })
@@ -57,7 +57,7 @@ pub(super) fn number(text: &str, start: usize, end: usize, beside: Beside) -> Re
     let taken = text[start..end].trim();
     let start = start + (text[start..end].len() - text[start..end].trim_start().len());
     let end = start + taken.len();
-    let value = taken.parse::<f64>().map_err(|_| format!("holds `{}` where a number is to be", quoted(taken)))?;
+    let value = taken.parse::<f64>().map_err(|_| format!("holds `{}` where a number is to be", quote(taken)))?;
     let behind: Vec<char> = text[end..].chars().take(NEAR).collect();
     let before: Vec<char> = text[..start].chars().rev().take(NEAR).collect();
     let goes_on = goes_on(taken, &behind, beside.behind);
@@ -65,8 +65,8 @@ pub(super) fn number(text: &str, start: usize, end: usize, beside: Beside) -> Re
         false => Ok(value),
         true => Err(format!(
             "holds `{}`, of which the pattern takes `{}` alone; let its group take the whole number",
-            quoted(&whole(&before, taken, &behind)),
-            quoted(taken)
+            quote(&whole(&before, taken, &behind)),
+            quote(taken)
         )),
     }
 }
@@ -168,13 +168,13 @@ pub(super) fn other_unit(text: &str, start: usize, end: usize, unit: Unit) -> Op
     let before = Some(word(before)).filter(|found| found == before);
     let found = [Some(word(behind)), before].into_iter().flatten();
     found
-        .filter_map(|word| named(&word).map(|named| (word, named)))
+        .filter_map(|word| unit_named(&word).map(|named| (word, named)))
         .find(|(_, named)| *named != Some(unit))
         .map(|(word, _)| word)
 }
 
 /// The unit that a word stands for; `Some(None)` where it is one that kernel.toml has not, `None` where it is no unit.
-fn named(word: &str) -> Option<Option<Unit>> {
+fn unit_named(word: &str) -> Option<Option<Unit>> {
     Some(match word {
         "s" | "sec" | "secs" | "second" | "seconds" => Some(Unit::Seconds),
         "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => Some(Unit::Milliseconds),

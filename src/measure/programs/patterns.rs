@@ -1,11 +1,11 @@
 //! The output of a program as the regular expressions of `[run]` find times, joules, counters and a verdict in it.
 
-use crate::programs::answer::{NUMBERS, Reported, last_object, of_object, sound, times, told, wrong};
+use crate::programs::answer::{NUMBERS, Reported, last_object, of_object, sound, times, told_failure, wrong};
 use crate::programs::number::{Beside, number, other_unit};
 use crate::programs::step::Ended;
 use regex::{Regex, RegexBuilder};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::error::{Error, Result, quote};
 use seqtune_kernel::{Run, TimeSource, Unit};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -96,18 +96,18 @@ impl Searched {
         let texts = [&ended.output[..], &ended.errors[..]];
         // a program that knows more of its failure than its exit code tells it in JSON
         let object = matches!(self.time, Time::Json).then(|| texts.into_iter().find_map(last_object)).flatten();
-        if let Some(fault) = object.as_ref().and_then(told) {
+        if let Some(fault) = object.as_ref().and_then(told_failure) {
             return Err(fault);
         }
         // nor is what a wrong result says with its exit code lost
         if let Some(found) = texts.into_iter().find_map(|text| self.wrong.as_ref()?.find(text)) {
-            return Err(wrong(format!("its output holds `{}`", quoted(found.as_str()))));
+            return Err(wrong(format!("its output holds `{}`", quote(found.as_str()))));
         }
         if let Some(fault) = ended.failure() {
             return Err(fault);
         }
         if let Some(right) = self.right.as_ref().filter(|right| !texts.into_iter().any(|text| right.is_match(text))) {
-            let expected = quoted(right.as_str());
+            let expected = quote(right.as_str());
             return Err(wrong(format!("its output does not hold `{expected}`{}", ended.last_words())));
         }
         let bad = |what: String| mute(&what, ended);
@@ -140,7 +140,7 @@ fn regex(what: &str, pattern: &str) -> Result<Regex> {
     // a line ends with `\r` as well: so do those of Windows' programs, and of progress bars
     RegexBuilder::new(pattern).multi_line(true).crlf(true).size_limit(REGEX).build().map_err(|e| {
         let why = e.to_string().lines().last().unwrap_or_default().trim().to_string();
-        Error::Input(format!("[run] {what}: `{}` is no regular expression: {why}", quoted(pattern)))
+        Error::Input(format!("[run] {what}: `{}` is no regular expression: {why}", quote(pattern)))
     })
 }
 
@@ -151,7 +151,7 @@ impl Number {
             2.. => Ok(Number { regex, beside: Beside::new(pattern) }),
             _ => Err(Error::Input(format!(
                 "[run] {what}: `{}` has no group; put the number in brackets, as in `time: ([0-9.e+-]+)`",
-                quoted(pattern)
+                quote(pattern)
             ))),
         }
     }
@@ -176,7 +176,7 @@ impl Number {
             let (start, end) = (group.start(), group.end());
             found.push(number(text, start, end, self.beside)?);
             if let Some(other) = unit.and_then(|unit| other_unit(text, start, end, unit)) {
-                let taken = quoted(group.as_str().trim());
+                let taken = quote(group.as_str().trim());
                 return Err(format!(
                     "says `{other}` beside `{taken}`, and `unit` of [run] says another one; state the one that it prints"
                 ));

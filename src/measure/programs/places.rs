@@ -38,13 +38,13 @@ impl Places {
                 for (name, text) in &kernel.files {
                     let path = folder.join(name);
                     let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-                    written.and_then(|()| std::fs::write(&path, text)).map_err(failed(&path))?;
+                    written.and_then(|()| std::fs::write(&path, text)).map_err(place_error(&path))?;
                 }
                 folder
             }
         };
         let work = scratch.join("work");
-        std::fs::create_dir_all(&work).map_err(failed(&work))?;
+        std::fs::create_dir_all(&work).map_err(place_error(&work))?;
         Ok(Places { work, kernel: folder, mark: scratch.join(MARK) })
     }
 
@@ -80,7 +80,7 @@ impl Places {
     /// # Errors
     /// [`Error::Failed`] where the note cannot be removed.
     pub fn forget(&self) -> Result<()> {
-        std::fs::remove_file(&self.mark).map_err(failed(&self.mark))
+        std::fs::remove_file(&self.mark).map_err(place_error(&self.mark))
     }
 
     /// Empties the working folder, and notes the problem that it is for.
@@ -89,12 +89,12 @@ impl Places {
     /// [`Error::Failed`] where the disk fails.
     pub fn begin(&self, problem: &str, seed: u64) -> Result<()> {
         let emptied = std::fs::remove_dir_all(&self.work).and_then(|()| std::fs::create_dir_all(&self.work));
-        emptied.map_err(failed(&self.work))?;
+        emptied.map_err(place_error(&self.work))?;
         let mark = serde_json::to_vec(&Mark { problem: problem.into(), seed }).unwrap_or_default();
-        std::fs::write(&self.mark, mark).map_err(failed(&self.mark))
+        std::fs::write(&self.mark, mark).map_err(place_error(&self.mark))
     }
 }
 
-fn failed(path: &Path) -> impl Fn(std::io::Error) -> Error {
+fn place_error(path: &Path) -> impl Fn(std::io::Error) -> Error {
     move |e| Error::Failed(format!("{}: {e}", path.display()))
 }

@@ -3,9 +3,9 @@
 use crate::processes::guard::{end_children, kill_tree};
 use crate::processes::lines::{Tail, for_each_line};
 use crate::programs::answer::{Reported, of_object};
-use crate::programs::step::{Step, receive};
+use crate::programs::step::{ProcessStep, receive};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::error::{Error, Result, quote};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Config, Kernel, Problem};
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ impl Served {
     ///
     /// # Errors
     /// The error of [`Step::start`].
-    pub(super) fn start(step: &Step) -> Result<Served> {
+    pub(super) fn start(step: &ProcessStep) -> Result<Served> {
         let mut child = step.start(Stdio::piped())?;
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Error::Failed("[run]: a program has no pipes".into()));
@@ -111,7 +111,7 @@ impl Served {
                 Ok(answer) if answer["id"].as_u64().is_some_and(|id| id < self.next) => {}
                 Ok(answer) => {
                     self.is_confused = true;
-                    let detail = format!("its answer has not the id of the request: {}", quoted(&answer.to_string()));
+                    let detail = format!("its answer has not the id of the request: {}", quote(&answer.to_string()));
                     return Err(Invalidity::new(InvalidityKind::Runtime, detail));
                 }
                 Err(RecvTimeoutError::Timeout) => {
@@ -138,7 +138,7 @@ impl Served {
 
     fn last_words(&self) -> String {
         match self.errors.so_far().lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!("; its last words: {}", quoted(line.trim())),
+            Some(line) => format!("; its last words: {}", quote(line.trim())),
             None => "; it said nothing".into(),
         }
     }

@@ -4,7 +4,7 @@ use crate::processes::guard::{confine, end_children, kill_group, kill_tree};
 use crate::processes::lines::Tail;
 use crate::processes::tree::children;
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_kernel::error::{Error, Result, input, printable, quoted};
+use seqtune_kernel::error::{Error, Result, input, printable, quote};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -35,7 +35,7 @@ pub(super) fn receive<T>(from: &Receiver<T>, left: &mut Duration) -> std::result
 }
 
 /// A process to start.
-pub struct Step {
+pub struct ProcessStep {
     /// Program with its words.
     pub words: Vec<String>,
     /// Variables beside those of this process.
@@ -62,7 +62,7 @@ pub struct Ended {
     limit: Duration,
 }
 
-impl Step {
+impl ProcessStep {
     /// Starts the process, in a group of its own.
     ///
     /// # Errors
@@ -79,19 +79,19 @@ impl Step {
         command.spawn().map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => Error::Input(format!(
                 "[run]: there is no program `{}`; write {{kernel}}/NAME for a file of the kernel's folder",
-                quoted(program)
+                quote(program)
             )),
             std::io::ErrorKind::PermissionDenied => {
-                Error::Input(format!("[run]: `{}` may not be executed", quoted(program)))
+                Error::Input(format!("[run]: `{}` may not be executed", quote(program)))
             }
-            _ => Error::Failed(format!("[run]: starting `{}`: {e}", quoted(program))),
+            _ => Error::Failed(format!("[run]: starting `{}`: {e}", quote(program))),
         })
     }
 
     /// Runs the process to its end, or to its limit; what it has started ends with it.
     ///
     /// # Errors
-    /// The error of [`Step::start`].
+    /// The error of [`ProcessStep::start`].
     pub fn run(&self) -> Result<Ended> {
         let before = children(std::process::id());
         let began = Instant::now();
@@ -149,7 +149,7 @@ impl Ended {
 /// # Errors
 /// [`Error::Input`] where the text is no such list.
 pub fn cores(text: &str) -> Result<Vec<usize>> {
-    let wrong = || Error::Input(format!("[run] cores = `{}`: write numbers and ranges, as 0-3,8", quoted(text)));
+    let wrong = || Error::Input(format!("[run] cores = `{}`: write numbers and ranges, as 0-3,8", quote(text)));
     let mut all = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -97,7 +97,7 @@ impl Run {
     /// the journal cannot be written, or one problem after the other fails.
     pub fn run(&self, kernel: &Kernel, plan: &[Planned], journal: &mut Journal, progress: Progress) -> Result<Report> {
         let began = Instant::now();
-        let left = self.left(kernel, plan, &journal.dataset.records);
+        let left = self.remaining(kernel, plan, &journal.dataset.records);
         let planned = plan.iter().map(|planned| planned.configs.len()).sum();
         let found = planned - left.iter().map(|l| l.configs.len()).sum::<usize>();
         let compilers: Vec<Client> = (0..self.compilers.max(1)).map(|_| Client::new(self.setup.clone())).collect();
@@ -127,7 +127,7 @@ impl Run {
     }
 
     /// What is not measured yet.
-    fn left<'p>(&self, kernel: &'p Kernel, plan: &'p [Planned], records: &[Record]) -> Vec<Left<'p>> {
+    fn remaining<'p>(&self, kernel: &'p Kernel, plan: &'p [Planned], records: &[Record]) -> Vec<Left<'p>> {
         let mut known: HashMap<&str, HashMap<&str, &Record>> = HashMap::new();
         for record in records {
             known.entry(&record.problem).or_default().insert(&record.config, record);

@@ -62,7 +62,7 @@ pub fn plan(kernel: &Kernel, device: &Device, problems: &[Problem], choice: Choi
         Choice::Exhaustive => {
             let mut planned = 0.0;
             for problem in problems {
-                planned += planner.space(problem).counter().total().known().unwrap_or(f64::INFINITY);
+                planned += planner.space(problem).counter().total().known_number().unwrap_or(f64::INFINITY);
                 check_size(planned, 1)?;
             }
             on_threads(problems, cores(), |p| Ok(Planned { problem: p.clone(), configs: planner.all(p)? }))
@@ -80,7 +80,7 @@ pub fn plan(kernel: &Kernel, device: &Device, problems: &[Problem], choice: Choi
 
 /// Keeps `size` configs of a plan for all problems that share programs, those that most of them name early, and each problem's first, so that
 /// few programs are compiled for many measurements. A problem's configs come the best first, and stay in that order.
-pub fn pooled(kernel: &Kernel, plan: Vec<Planned>, size: usize) -> Vec<Planned> {
+pub fn pool_plan(kernel: &Kernel, plan: Vec<Planned>, size: usize) -> Vec<Planned> {
     let mut wanted: HashMap<ProgramKey, HashMap<&Config, f64>> = HashMap::new();
     for Planned { problem, configs } in &plan {
         let votes = wanted.entry(ProgramKey::variant(kernel, problem)).or_default();
@@ -152,7 +152,7 @@ impl Planner<'_> {
             let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
             let mut pool = match known.get(variant) {
                 Some(known) => known.iter().copied().cloned().collect(),
-                None => self.drawn(list, size, &mut rng)?,
+                None => self.draw_configs(list, size, &mut rng)?,
             };
             self.fill(&mut pool, list, count, &mut rng)?;
             Ok((variant.clone(), pool))
@@ -161,7 +161,7 @@ impl Planner<'_> {
     }
 
     /// About `size` configs, drawn from the space of a few members each, as spaces may differ between problems.
-    fn drawn(&self, problems: &[&Problem], size: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Config>> {
+    fn draw_configs(&self, problems: &[&Problem], size: usize, rng: &mut ChaCha8Rng) -> Result<Vec<Config>> {
         let sources = problems.len().min(8);
         let mut pool = Vec::new();
         for i in 0..sources {
@@ -225,13 +225,13 @@ impl Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use seqtune_data::TriedConfig;
     use seqtune_data::{InvalidityKind, Outcome};
 
     #[test]
     fn a_plan_of_more_configs_than_a_sweep_holds_is_refused_whatever_wraps() {
-        let device = Device::described("H100").unwrap();
+        let device = Device::find_described("H100").unwrap();
         let kernel = Kernel::open("softmax").unwrap();
         let problems = vec![kernel.problem("rows=64,columns=512").unwrap(); 3];
         for (configs, pool) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX / 3 + 1, 1), (PLAN, 1)] {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_small_problems_lack_of_the_pool_is_drawn_once_for_all_of_them() {
-        let device = Device::described("H100").unwrap();
+        let device = Device::find_described("H100").unwrap();
         let kernel = Kernel::open("softmax").unwrap();
         // of few columns few configs of the pool are legal
         let small = |i: usize| kernel.problem(&format!("rows={},columns={}", 64 + i, 2 + i % 3)).unwrap();
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn further_problems_of_a_sweep_are_measured_with_its_configs_where_they_share_programs() {
-        let device = Device::described("H100").unwrap();
+        let device = Device::find_described("H100").unwrap();
         let kernel = Kernel::open("softmax").unwrap();
         let problem = |text: &str| kernel.problem(text).unwrap();
         let choice = |swept| Choice::Sample { configs: 10, pool: 20, swept, fresh: 0.0 };
@@ -288,17 +288,17 @@ mod tests {
     #[test]
     fn of_what_each_problem_names_the_pool_keeps_what_most_name_early_and_each_ones_first() {
         let kernel = Kernel::open("softmax").unwrap();
-        let device = Device::described("H100").unwrap();
+        let device = Device::find_described("H100").unwrap();
         let problem = |text: &str| kernel.problem(text).unwrap();
         let (a, b, c) =
             (problem("rows=64,columns=512"), problem("rows=65,columns=512"), problem("rows=9,columns=512,dtype=f16"));
         let space = ConfigSpace::new(&kernel, &a, &device);
-        let x = space.counter().sample_distinct(4, &mut drawn(1)).unwrap();
+        let x = space.counter().sample_distinct(4, &mut test_generator(1)).unwrap();
         let lists = [(a, [0, 1, 2, 3]), (b, [3, 1, 2, 0]), (c, [2, 3, 0, 1])];
         let planned =
             lists.map(|(problem, order)| Planned { problem, configs: order.map(|at| x[at].clone()).to_vec() });
         let plan = planned.to_vec();
-        let kept = pooled(&kernel, plan, 1);
+        let kept = pool_plan(&kernel, plan, 1);
         // two problems share programs: what is second for both is named earlier than what is first for one; the third has other programs
         let orders: Vec<Vec<usize>> = kept
             .iter()

@@ -128,12 +128,12 @@ fn first_wrong(mut compared: impl Iterator<Item = Compared>, most: f64) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
 
     #[test]
     fn random_values_of_every_format_lie_between_minus_one_and_one() {
         for format in [Format::F32, Format::F16, Format::Bf16] {
-            let data = random_data(1_000, format, &mut drawn(1));
+            let data = random_data(1_000, format, &mut test_generator(1));
             let values: Vec<f64> = data.chunks(format.bytes()).map(|b| format.read(b)).collect();
             assert!(values.iter().all(|v| (-1.0..=1.0).contains(v)), "{format:?}");
             let mean = values.iter().sum::<f64>() / 1e3;
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn random_data_are_the_same_on_one_core_and_on_many() {
         for format in [Format::F32, Format::F16, Format::Bf16] {
-            let [mut parts, mut whole] = [7, 7].map(drawn);
+            let [mut parts, mut whole] = [7, 7].map(test_generator);
             let count = 2 * CHUNK + 77;
             let many = random_data(count, format, &mut parts);
             let mut one = vec![0; count * format.bytes()];

@@ -24,7 +24,7 @@ pub fn content(
     match &argument.integers {
         None => Ok(random_data(count, format, rng)),
         Some(integers) => {
-            whole_numbers(integers, count, env).map_err(|e| e.at(format!("argument `{}`", argument.name)))
+            whole_numbers(integers, count, env).map_err(|e| e.at_place(format!("argument `{}`", argument.name)))
         }
     }
 }

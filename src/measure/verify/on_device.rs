@@ -122,7 +122,7 @@ impl ShadowBuffers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use crate::registry::{devices, open};
     use crate::verify::compare::{canary, difference, random_data, scale};
     use rand::Rng;
@@ -152,7 +152,7 @@ mod tests {
         };
         let mut executor = open(&device.id).unwrap();
         let executor = executor.as_mut();
-        let mut rng = drawn(4);
+        let mut rng = test_generator(4);
         for format in [Format::F32, Format::F16, Format::Bf16] {
             let size = format.bytes();
             let mut data = |count| [random_data(count, format, &mut rng), canary().into()].concat();

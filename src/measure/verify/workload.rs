@@ -96,7 +96,7 @@ pub fn load(
     let memory = executor.largest_buffer().or(executor.device().limits.memory_bytes);
     for (argument, format) in source.arguments.iter().zip(&formats) {
         let amount = argument.amount.eval(&env);
-        check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at(place(kernel, argument)))?;
+        check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at_place(place(kernel, argument)))?;
     }
     check_memory(kernel, &source.arguments, &formats, &env)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -154,7 +154,7 @@ pub fn stated_formats(kernel: &Kernel, problem: &Problem) -> Result<Vec<Format>>
         }
     }
     let env = kernel.env(problem, None);
-    let of = |argument: &Argument| format(argument, &env).map_err(|e| e.at(place(kernel, argument)));
+    let of = |argument: &Argument| format(argument, &env).map_err(|e| e.at_place(place(kernel, argument)));
     kernel.source()?.arguments.iter().map(of).collect()
 }
 
@@ -180,9 +180,9 @@ fn check_amount(argument: &Argument, amount: f64, element: usize, memory_bytes: 
     match argument.kind {
         ArgumentKind::Float => Ok(()),
         ArgumentKind::Int if amount == (amount as i32) as f64 => Ok(()),
-        ArgumentKind::Int => failed(format!("its value {amount} is no whole number of 32 bits")),
+        ArgumentKind::Int => workload_error(format!("its value {amount} is no whole number of 32 bits")),
         _ if (1.0..=most).contains(&amount) => Ok(()),
-        _ => failed(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
+        _ => workload_error(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
     }
 }
 
@@ -197,7 +197,7 @@ fn check_memory(kernel: &Kernel, arguments: &[Argument], formats: &[Format], env
     let here = memory().map_or_else(job_memory, |memory| memory.min(job_memory()));
     match bytes <= here && (bytes < SMALL || is_room(bytes)) {
         true => Ok(()),
-        false => failed(format!(
+        false => workload_error(format!(
             "the buffers of kernel {} have {:.1} GB together, and this machine has memory of {:.1} GB, or may not use so much",
             kernel.name,
             bytes / 1e9,
@@ -206,7 +206,7 @@ fn check_memory(kernel: &Kernel, arguments: &[Argument], formats: &[Format], env
     }
 }
 
-fn failed<T>(what: String) -> Result<T> {
+fn workload_error<T>(what: String) -> Result<T> {
     Err(Error::Failed(what))
 }
 

@@ -1,6 +1,6 @@
 //! Client of a worker process: requests, events, time limits and restarts.
 
-use crate::batch::{Batch, Contender, Ending, Measured, Step, VendorLibrary};
+use crate::batch::{Batch, BatchStep, Contender, Ending, Measured, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use crate::processes::guard::{is_from_outside, wake};
 use crate::processes::keeper::SCRATCH;
@@ -114,7 +114,7 @@ impl Client {
                 Ok(())
             }
             Ok(Event::Error { sentence, .. }) => Err(Error::Unavailable(sentence)),
-            Ok(Event::Changed(found)) => Err(self.setup.changed(&found)),
+            Ok(Event::Changed(found)) => Err(self.setup.changed_error(&found)),
             other => {
                 let is_gone = matches!(other, Err(RecvTimeoutError::Disconnected));
                 let status = is_gone.then(|| running.process.wait().ok()).flatten();
@@ -234,14 +234,14 @@ impl Client {
     fn heard(&mut self, event: Event) -> Result<Reply> {
         self.last_event = Instant::now();
         match event {
-            Event::Step(Step::Begin(contender)) => {
+            Event::Step(BatchStep::Begin(contender)) => {
                 self.at = Some(contender);
                 self.loading = false;
             }
             Event::Loading => self.loading = true,
             Event::Changed(found) => {
                 self.running = None;
-                return Err(self.setup.changed(&found));
+                return Err(self.setup.changed_error(&found));
             }
             Event::End | Event::Error { .. } => self.busy = false,
             _ => {}
@@ -329,7 +329,7 @@ impl Client {
                     return Ok(Ending::Stopped);
                 }
                 match self.receive(Duration::from_millis(200))? {
-                    Reply::Event(Event::Step(Step::Finished(measured))) => {
+                    Reply::Event(Event::Step(BatchStep::Finished(measured))) => {
                         let at = place(&left, measured.contender);
                         done[at] = true;
                         finish(Measured { contender: left[at], ..measured })?;

@@ -1,6 +1,6 @@
 //! Messages between a parent and its worker, one line of JSON each.
 
-use crate::batch::{Batch, Contender, Step, VendorLibrary};
+use crate::batch::{Batch, BatchStep, Contender, VendorLibrary};
 use crate::measuring::roofline::Peaks;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
@@ -72,7 +72,7 @@ impl Request {
 
 /// What a worker finds in the place of its parent's kernel.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Found {
+pub enum FoundKernel {
     /// Another version.
     Version(Box<Identity>),
     /// None that could be opened, for this reason.
@@ -87,7 +87,7 @@ pub enum Event {
     /// A request has begun that may take long without further events.
     Loading,
     /// Progress of the batch.
-    Step(Step),
+    Step(BatchStep),
     /// A config was compiled; `None` where it succeeded.
     Compiled(Option<Invalidity>),
     /// A config was checked.
@@ -104,7 +104,7 @@ pub enum Event {
     /// The request is done.
     End,
     /// The kernel is no longer the one that the worker was started for; the worker ends.
-    Changed(Found),
+    Changed(FoundKernel),
     /// The device does not open, or the request has failed.
     Error {
         /// Message of the failure.

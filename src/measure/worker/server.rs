@@ -1,6 +1,6 @@
 //! Worker process: opens the device, then serves requests from standard input, one JSON line each.
 
-use crate::batch::{Batch, Contender, Step, VendorLibrary};
+use crate::batch::{Batch, BatchStep, Contender, VendorLibrary};
 use crate::measuring::Bench;
 use crate::measuring::on_device::OnDevice;
 use crate::measuring::subject::Subject;
@@ -29,8 +29,10 @@ impl Events<'_> {
     /// Tells an event; exits where it may be a result of files that were edited since.
     fn emit(&self, event: &Event) {
         let is_result = match event {
-            Event::Step(Step::Finished(_)) | Event::Compiled(_) | Event::Checked { .. } | Event::Error { .. } => true,
-            Event::Step(Step::Begin(_)) | Event::Ready | Event::Loading | Event::End => false,
+            Event::Step(BatchStep::Finished(_)) | Event::Compiled(_) | Event::Checked { .. } | Event::Error { .. } => {
+                true
+            }
+            Event::Step(BatchStep::Begin(_)) | Event::Ready | Event::Loading | Event::End => false,
             Event::Peaks(_) | Event::Library(_) | Event::Changed(_) => false,
         };
         if is_result && let Some(found) = self.watch.borrow_mut().change() {
@@ -161,7 +163,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             events.emit(&Event::Loading);
             bench.subject.load(&problem, seed)?;
             for (index, config) in configs.iter().enumerate() {
-                events.emit(&Event::Step(Step::Begin(Contender::Config(index))));
+                events.emit(&Event::Step(BatchStep::Begin(Contender::Config(index))));
                 let fault = bench.confirm(config)?;
                 events.emit(&Event::Checked { index, fault });
                 if bench.subject.is_poisoned() {

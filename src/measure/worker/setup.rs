@@ -1,8 +1,8 @@
 //! Parameters for starting workers.
 
 use crate::processes::guard::most_memory;
-use crate::worker::protocol::Found;
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use crate::worker::protocol::FoundKernel;
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{Difference, Kernel};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,10 +59,10 @@ impl Setup {
     }
 
     /// The error of a worker that found something else in the place of the kernel, with what differs.
-    pub(super) fn changed(&self, found: &Found) -> Error {
+    pub(super) fn changed_error(&self, found: &FoundKernel) -> Error {
         let why = match found {
-            Found::Version(identity) => Difference::list(&self.opened.differences_to(identity)),
-            Found::Nothing(reason) => reason.clone(),
+            FoundKernel::Version(identity) => Difference::list(&self.opened.differences_to(identity)),
+            FoundKernel::Nothing(reason) => reason.clone(),
         };
         Error::Input(format!(
             "the kernel {} was changed while it was measured: {why}; put its files back and go on, or measure the new version into another file",
@@ -79,6 +79,6 @@ fn silence() -> Result<Duration> {
     let Ok(text) = std::env::var("SEQTUNE_SILENCE") else { return Ok(SILENCE) };
     match text.trim().parse::<f64>() {
         Ok(seconds) if (1.0..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => input(format!("SEQTUNE_SILENCE is `{}`: write seconds from 1 to 1000000", quoted(&text))),
+        _ => input(format!("SEQTUNE_SILENCE is `{}`: write seconds from 1 to 1000000", quote(&text))),
     }
 }

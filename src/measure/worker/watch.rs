@@ -1,6 +1,6 @@
 //! The kernel that a worker serves, which has to stay the one that its parent measures: files may be edited during a sweep of hours.
 
-use crate::worker::protocol::Found;
+use crate::worker::protocol::FoundKernel;
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::Result;
 use std::path::PathBuf;
@@ -29,15 +29,15 @@ impl<'a> Watch<'a> {
     ///
     /// # Errors
     /// The error of [`Kernel::open`] where any version will do.
-    pub(super) fn open(&mut self) -> Result<std::result::Result<Kernel, Found>> {
+    pub(super) fn open(&mut self) -> Result<std::result::Result<Kernel, FoundKernel>> {
         let opened = Kernel::open(self.name);
         let Some(space) = self.space else { return opened.map(Ok) };
         let kernel = match opened {
-            Err(e) => return Ok(Err(Found::Nothing(e.to_string()))),
+            Err(e) => return Ok(Err(FoundKernel::Nothing(e.to_string()))),
             Ok(kernel) => kernel,
         };
         if kernel.identity(true).digest() != space {
-            return Ok(Err(Found::Version(Box::new(kernel.identity(true).of_data()))));
+            return Ok(Err(FoundKernel::Version(Box::new(kernel.identity(true).of_data()))));
         }
         if let Some(folder) = kernel.folder().filter(|_| kernel.run.is_some()) {
             self.files = kernel.files.keys().map(|name| (folder.join(name), None)).collect();
@@ -46,7 +46,7 @@ impl<'a> Watch<'a> {
     }
 
     /// What stands in the kernel's place since it was opened, where its program reads files that were edited.
-    pub(super) fn change(&mut self) -> Option<Found> {
+    pub(super) fn change(&mut self) -> Option<FoundKernel> {
         let now: Vec<Stamp> = self.files.iter().map(|(path, _)| stamp(path)).collect();
         if self.files.iter().zip(&now).all(|((_, before), now)| before == now) {
             return None;

@@ -37,7 +37,7 @@ impl Subject {
         let model = Model::load(&toy().join("model")).unwrap();
         let problems = (1..=64).map(|i| kernel.problem(&format!("M={}", 37 * i)).unwrap()).collect();
         let predictor = Predictor::new(&kernel, &model).unwrap();
-        Subject { device: Device::described("A100").unwrap(), predictor, problems }
+        Subject { device: Device::find_described("A100").unwrap(), predictor, problems }
     }
 
     fn gemm() -> Option<Subject> {
@@ -72,7 +72,7 @@ fn load_model(bencher: Bencher, name: &str) {
 fn gemm_problem() -> (Kernel, Device, Problem) {
     let kernel = Kernel::open("gemm").unwrap();
     let problem = kernel.problem("M=512,N=512,K=512").unwrap();
-    (kernel, Device::described("A100").unwrap(), problem)
+    (kernel, Device::find_described("A100").unwrap(), problem)
 }
 
 #[divan::bench]

@@ -131,7 +131,7 @@ impl ScoredProblem {
     }
 
     /// The configs by their positions, best first, with the probabilities that a calibration gives them.
-    pub fn ranked(&self, calibration: &Calibration) -> Vec<RankedConfig> {
+    pub fn rank(&self, calibration: &Calibration) -> Vec<RankedConfig> {
         let scores = self.scores(&calibration.weights);
         let probabilities = calibration.probabilities(&scores).into_iter().enumerate();
         let mut ranked: Vec<RankedConfig> =
@@ -148,7 +148,7 @@ impl ScoredProblem {
     /// Where the config with the lowest cost stands, as a calibration says; `None` of no configs.
     pub fn best_rank(&self, calibration: &Calibration) -> Option<BestRank> {
         let (best, mut ahead) = (self.best()?, 0.0);
-        for RankedConfig { position, probability: own } in self.ranked(calibration) {
+        for RankedConfig { position, probability: own } in self.rank(calibration) {
             if position == best {
                 return Some(BestRank { ahead, own });
             }

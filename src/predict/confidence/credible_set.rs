@@ -51,8 +51,8 @@ impl Predictor {
     /// calibration.
     #[doc(hidden)]
     pub fn credible_set_of_known(&self, device: &Device, known: &ScoredProblem, share: f64) -> Option<Vec<usize>> {
-        let ranked = known.ranked(&self.calibration?);
-        let corrected = self.device_scaling(device).corrected(ranked.iter().map(|config| config.probability));
+        let ranked = known.rank(&self.calibration?);
+        let corrected = self.device_scaling(device).correct_all(ranked.iter().map(|config| config.probability));
         let enough = enough(corrected, share).unwrap_or(ranked.len());
         Some(ranked.into_iter().take(enough).map(|config| config.position).collect())
     }

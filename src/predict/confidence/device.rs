@@ -2,9 +2,9 @@
 
 use crate::confidence::device_calibration::DeviceCalibration;
 use crate::model::trained::Meta;
-use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::error::{Error, Result, quote};
 use seqtune_kernel::kernel_toml::spec::{FieldKind, Units};
-use seqtune_kernel::{Device, Kernel, Problem, listed};
+use seqtune_kernel::{Device, Kernel, Problem, list_names};
 
 /// What first choices lose where a device was left out: figures of docs/results/tables, which a test holds against it.
 const TUNED_NOTE: &str = "with each of four GPUs left out of such models, first choices were the tuned config in 2 to 29 % of the problems; in 45 % on the MI50 where it was learned";
@@ -14,11 +14,11 @@ const SWEPT_NOTE: &str = "for comparison, on three CPUs that were left out first
 ///
 /// # Errors
 /// [`Error::DeviceNotFound`] where neither is called so, or several are; [`Error::File`] where the name is a file's that cannot be read.
-pub fn named(learned: &[Device], name: &str) -> Result<Device> {
-    if let Some(own) = Device::called(name, learned)? {
+pub fn find_device(learned: &[Device], name: &str) -> Result<Device> {
+    if let Some(own) = Device::find_called(name, learned)? {
         return Ok(own.clone());
     }
-    let described = match Device::described(name) {
+    let described = match Device::find_described(name) {
         Err(Error::DeviceNotFound(sentence)) if !learned.is_empty() => {
             Err(Error::DeviceNotFound(format!("{sentence}; the model learned {}", names(learned, "and"))))
         }
@@ -30,18 +30,18 @@ pub fn named(learned: &[Device], name: &str) -> Result<Device> {
     Ok(own.cloned().unwrap_or(described))
 }
 
-/// The device that a model is asked about: the one that is named, by [`named`]; else the only one that it learned; else a live one that it
+/// The device that a model is asked about: the one that is named, by [`find_device`]; else the only one that it learned; else a live one that it
 /// learned, which `live` finds among those. `live` is called where several were learned and none is named, because it opens drivers.
 ///
 /// # Errors
-/// As [`named`]; [`Error::DeviceNotFound`], with a list, where the model learned several devices and none of them is live.
+/// As [`find_device`]; [`Error::DeviceNotFound`], with a list, where the model learned several devices and none of them is live.
 pub fn device_for(
     learned: &[Device],
     name: Option<&str>,
     live: impl FnOnce(&[Device]) -> Option<Device>,
 ) -> Result<Device> {
     match (name, learned) {
-        (Some(name), _) => named(learned, name),
+        (Some(name), _) => find_device(learned, name),
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(Error::DeviceNotFound("the model names no device that it learned: name one".into())),
         (None, several) => live(several).ok_or_else(|| {
@@ -55,8 +55,8 @@ pub fn device_for(
 }
 
 fn names(devices: &[Device], word: &str) -> String {
-    let names: Vec<String> = devices.iter().map(|device| format!("`{}`", quoted(&device.name))).collect();
-    listed(names.iter().map(String::as_str), word)
+    let names: Vec<String> = devices.iter().map(|device| format!("`{}`", quote(&device.name))).collect();
+    list_names(names.iter().map(String::as_str), word)
 }
 
 /// Whether a predicted time is the model's.
@@ -155,14 +155,14 @@ impl Grounds {
     }
 
     /// `learned on H200 only`: what every file of choices says.
-    pub fn learned(&self) -> String {
-        format!("learned on {} only", listed(self.learned_on.iter().map(String::as_str), "and"))
+    pub fn learned_words(&self) -> String {
+        format!("learned on {} only", list_names(self.learned_on.iter().map(String::as_str), "and"))
     }
 
     /// `device H200; learned on H200 only`, or that the model never saw it: for files that others read.
     pub fn words(&self) -> String {
         let unseen = if self.is_learned { "" } else { ", which the model never saw" };
-        format!("device {}{unseen}; {}", self.device, self.learned())
+        format!("device {}{unseen}; {}", self.device, self.learned_words())
     }
 
     /// A sentence for a device that the model never saw, with what that costs; `None` of one that it learned.
@@ -171,7 +171,7 @@ impl Grounds {
             format!(
                 "the model never saw {} ({}): configs are legal there, their order is a guess, and no time is told; {}",
                 self.device,
-                self.learned(),
+                self.learned_words(),
                 self.cost
             )
         };
@@ -186,7 +186,7 @@ mod tests {
     use std::path::Path;
 
     fn devices(names: &[&str]) -> Vec<Device> {
-        names.iter().map(|name| Device::described(name).unwrap()).collect()
+        names.iter().map(|name| Device::find_described(name).unwrap()).collect()
     }
 
     fn never(_: &[Device]) -> Option<Device> {
@@ -216,20 +216,20 @@ mod tests {
         own[0].limits.clock_mhz = Some(1_234.0);
         own[0].aliases.clear();
         for name in ["mi50", "gfx906_60", "Radeon Instinct MI50"] {
-            assert_eq!(named(&own, name).unwrap(), own[0], "{name}");
+            assert_eq!(find_device(&own, name).unwrap(), own[0], "{name}");
         }
-        assert_eq!(named(&own, "RTX4090").unwrap().name, "RTX 4090");
-        let unknown = named(&own, "MI55").unwrap_err().to_string();
+        assert_eq!(find_device(&own, "RTX4090").unwrap().name, "RTX 4090");
+        let unknown = find_device(&own, "MI55").unwrap_err().to_string();
         assert!(unknown.ends_with("; the model learned `MI50`"), "{unknown}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mine.toml").display().to_string();
         std::fs::write(&file, "[[device]]\nname = \"MI50\"\n[device.limits]\nclock_mhz = 7\n").unwrap();
-        assert_eq!(named(&own, &file).unwrap().limits.clock_mhz, Some(7.0), "a file is what it says");
+        assert_eq!(find_device(&own, &file).unwrap().limits.clock_mhz, Some(7.0), "a file is what it says");
     }
 
     #[test]
     fn a_device_never_seen_is_said_to_be_so_with_what_that_costs() {
-        let [h200, t4] = ["H200", "T4"].map(|name| Device::described(name).unwrap());
+        let [h200, t4] = ["H200", "T4"].map(|name| Device::find_described(name).unwrap());
         let learned = std::slice::from_ref(&h200);
         let seen = Grounds::new(learned, &DeviceCalibration::default(), &h200);
         assert_eq!((seen.note(), seen.words().as_str()), (None, "device H200; learned on H200 only"));
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn no_time_is_below_what_the_device_can_do() {
-        let h200 = Device::described("H200").unwrap();
+        let h200 = Device::find_described("H200").unwrap();
         let gemm = Kernel::open("gemm").unwrap();
         let least = |text: &str| least_us(&gemm, &gemm.problem(text).unwrap(), &h200);
         let cube = 2.0 * 4096f64.powi(3) / 66_900e3;
@@ -312,7 +312,7 @@ mod tests {
         let least = least_us(&kernel, &problem, &slow);
         assert!(ask(&slow).iter().all(|c| c.time_us == Some(least)), "raised to what it can do");
         for name in ["T4", "RTX 4090", "MI300X"] {
-            let other = ask(&Device::described(name).unwrap());
+            let other = ask(&Device::find_described(name).unwrap());
             assert!(!other.is_empty() && other.iter().all(|c| c.time_us.is_none() && c.joules.is_none()), "{name}");
         }
     }

@@ -44,7 +44,7 @@ impl PlattScaling {
     pub const IDENTITY: PlattScaling = PlattScaling { slope: 1.0, offset: 0.0 };
 
     /// A probability as it turns out; what is impossible or certain stays so.
-    pub fn at(&self, probability: f64) -> f64 {
+    pub fn corrected_probability(&self, probability: f64) -> f64 {
         match probability {
             none if none <= 0.0 => 0.0,
             all if all >= 1.0 => 1.0,
@@ -86,10 +86,10 @@ impl PlattScaling {
             let mut h = [held[0], 0.0, held[1]];
             for rank in ranks {
                 let (line, upto) = (PlattScaling { slope, offset }, rank.ahead + rank.own);
-                let all = (line.at(upto) - line.at(rank.ahead)).max(1e-12);
+                let all = (line.corrected_probability(upto) - line.corrected_probability(rank.ahead)).max(1e-12);
                 let (mut first, mut second) = ([0.0; 2], [0.0; 3]);
                 for (mass, sign) in [(upto, 1.0), (rank.ahead, -1.0)] {
-                    let (x, p) = (log_odds(mass), line.at(mass));
+                    let (x, p) = (log_odds(mass), line.corrected_probability(mass));
                     let density = sign * p * (1.0 - p) / all;
                     let bend = density * (1.0 - 2.0 * p);
                     first = [first[0] + density * x, first[1] + density];
@@ -112,10 +112,10 @@ impl PlattScaling {
 
     /// Probabilities of a problem's configs, best first, as they turn out: those of the first few together go through the line, for each
     /// number of them.
-    pub(crate) fn corrected(self, probabilities: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
+    pub(crate) fn correct_all(self, probabilities: impl Iterator<Item = f64>) -> impl Iterator<Item = f64> {
         probabilities.scan((0.0, 0.0), move |(said, before), probability| {
             *said += probability;
-            let now = self.at(*said);
+            let now = self.corrected_probability(*said);
             Some(now - std::mem::replace(before, now))
         })
     }
@@ -123,7 +123,7 @@ impl PlattScaling {
     /// The same of candidates.
     pub fn correct(self, candidates: &mut [Candidate]) {
         let stated: Vec<f64> = candidates.iter().map(|c| c.probability.unwrap_or(0.0)).collect();
-        candidates.iter_mut().zip(self.corrected(stated.into_iter())).for_each(|(c, now)| c.probability = Some(now));
+        candidates.iter_mut().zip(self.correct_all(stated.into_iter())).for_each(|(c, now)| c.probability = Some(now));
     }
 }
 
@@ -239,13 +239,13 @@ fn generation(architecture: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
     use seqtune_kernel::Config;
 
     fn device(name: &str) -> Device {
-        Device::described(name).unwrap()
+        Device::find_described(name).unwrap()
     }
 
     #[test]
@@ -264,7 +264,10 @@ mod tests {
         let [h200, rtx, mi50] = ["H200", "RTX 4090", "MI50"].map(device);
         for other in [&rtx, &mi50] {
             let line = DeviceCalibration::default().scaling(other, std::slice::from_ref(&h200));
-            assert!([1e-6, 0.001, 0.02, 0.3, 0.9, 0.999].iter().all(|p| line.at(*p) < *p), "{line:?}");
+            assert!(
+                [1e-6, 0.001, 0.02, 0.3, 0.9, 0.999].iter().all(|p| line.corrected_probability(*p) < *p),
+                "{line:?}"
+            );
         }
     }
 
@@ -280,7 +283,7 @@ mod tests {
     fn probabilities_fall_where_a_model_never_was_and_stay_where_it_learned() {
         let (mi50, vega, rx) = (device("MI50"), device("RX Vega 56"), device("RX 6800 XT"));
         let trust = DeviceCalibration::default();
-        let at = |on: &Device, of: &[Device]| trust.scaling(on, of).at(0.6);
+        let at = |on: &Device, of: &[Device]| trust.scaling(on, of).corrected_probability(0.6);
         assert_eq!(trust.scaling(&mi50, std::slice::from_ref(&mi50)), PlattScaling::IDENTITY);
         assert!(at(&vega, std::slice::from_ref(&mi50)) < 0.4);
         assert!(at(&rx, std::slice::from_ref(&mi50)) < at(&vega, std::slice::from_ref(&mi50)));
@@ -293,13 +296,13 @@ mod tests {
         let said = rng.random_range(0.2..0.9);
         let masses = [0.0, said, 0.5 * (1.0 + said), 1.0];
         let drawn = rng.random::<f64>();
-        let rank = (1..3).take_while(|rank| truth.at(masses[*rank]) < drawn).count();
+        let rank = (1..3).take_while(|rank| truth.corrected_probability(masses[*rank]) < drawn).count();
         BestRank { ahead: masses[rank], own: masses[rank + 1] - masses[rank] }
     }
 
     #[test]
     fn a_line_is_found_again_from_where_the_best_configs_stand() {
-        let mut rng = drawn(4);
+        let mut rng = test_generator(4);
         for truth in [
             PlattScaling { slope: 0.5, offset: -1.2 },
             PlattScaling::IDENTITY,
@@ -321,12 +324,14 @@ mod tests {
         let (mi50, vega) = (device("MI50"), device("RX Vega 56"));
         let seen = std::slice::from_ref(&mi50);
         let truth = PlattScaling { slope: 1.0, offset: -0.2 };
-        let mut rng = drawn(5);
+        let mut rng = test_generator(5);
         let mut error = [0.0, 0.0];
         for _ in 0..50 {
             let drawn: Vec<BestRank> = (0..20).map(|_| rank(truth, &mut rng)).collect();
             let mut trust = DeviceCalibration::default();
-            let gap = |line: PlattScaling| (line.at(0.55) - truth.at(0.55)).abs() / 50.0;
+            let gap = |line: PlattScaling| {
+                (line.corrected_probability(0.55) - truth.corrected_probability(0.55)).abs() / 50.0
+            };
             error[0] += gap(trust.scaling(&vega, seen));
             let measured = trust.measure(&vega, seen, &drawn);
             assert_eq!((measured.problems, measured.scaling), (20, trust.scaling(&vega, seen)));
@@ -351,7 +356,7 @@ mod tests {
         let now: Vec<f64> = answer.iter().filter_map(|c| c.probability).collect();
         let line = PlattScaling { slope: 0.8, offset: -1.0 };
         for (few, said) in [(1, 0.5), (2, 0.8), (3, 0.9)] {
-            assert!((now[..few].iter().sum::<f64>() - line.at(said)).abs() < 1e-12);
+            assert!((now[..few].iter().sum::<f64>() - line.corrected_probability(said)).abs() < 1e-12);
         }
         PlattScaling::IDENTITY.correct(&mut []);
     }

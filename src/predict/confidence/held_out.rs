@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(reach.beyond(&kernel, &problem("M=901")), ["M"]);
         assert_eq!(reach.beyond(&kernel, &problem("M=63")), ["M"]);
         assert_eq!(TrainingRange::from_problems(&kernel, std::iter::empty()), None);
-        let [h200, t4] = ["H200", "T4"].map(|name| Device::described(name).unwrap());
+        let [h200, t4] = ["H200", "T4"].map(|name| Device::find_described(name).unwrap());
         assert_eq!((reach.quickest_us(&h200), reach.quickest_us(&t4)), (Some(7.5), None));
     }
 

@@ -22,7 +22,7 @@ impl Predictor {
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Prediction>> {
         let predictions = problems.iter().zip(self.estimates(problems, query)?).map(|(problem, mut candidates)| {
             self.hide_unknown_costs(problem, query.device, &mut candidates);
-            self.marked(problem, query, candidates)
+            self.mark_unsure(problem, query, candidates)
         });
         Ok(predictions.collect())
     }
@@ -45,7 +45,7 @@ impl Predictor {
     #[doc(hidden)]
     pub fn estimate_one(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
         let candidates = self.estimates(std::slice::from_ref(problem), query)?;
-        Ok(self.marked(problem, query, candidates.into_iter().flatten().collect()))
+        Ok(self.mark_unsure(problem, query, candidates.into_iter().flatten().collect()))
     }
 
     /// As [`Predictor::predict_one`], but the search follows `configs` only: what replay asks. Probabilities are still those among all legal
@@ -57,14 +57,14 @@ impl Predictor {
         let ranked = self.engine.rank(problem, query, configs)?;
         let mut candidates = self.stated_apart(problem, query, ranked)?;
         self.hide_unknown_costs(problem, query.device, &mut candidates);
-        Ok(self.marked(problem, query, candidates))
+        Ok(self.mark_unsure(problem, query, candidates))
     }
 
     /// The best legal configs of each problem with estimated costs.
     fn estimates(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         self.kernel().check_device(query.device)?;
         let began = Instant::now();
-        let answers = self.stated(problems, query)?;
+        let answers = self.state_probabilities(problems, query)?;
         tracing::debug!(
             "{} problems for {}, beam of {}, {} threads: {:.2} ms",
             problems.len(),
@@ -77,7 +77,7 @@ impl Predictor {
     }
 
     /// An answer with the mark `unsure` that the rule gives it.
-    fn marked(&self, problem: &Problem, query: &Query, candidates: Vec<Candidate>) -> Prediction {
+    fn mark_unsure(&self, problem: &Problem, query: &Query, candidates: Vec<Candidate>) -> Prediction {
         let unsure = self.is_unsure(problem, query, &candidates);
         self.prediction(query, candidates, unsure)
     }
@@ -118,7 +118,7 @@ impl Predictor {
     }
 
     /// Devices that it learned from.
-    pub fn learned(&self) -> &[Device] {
+    pub fn learned_devices(&self) -> &[Device] {
         &self.devices
     }
 

@@ -35,7 +35,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`].
-    pub(crate) fn stated(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
+    pub(crate) fn state_probabilities(&self, problems: &[Problem], query: &Query) -> Result<Vec<Vec<Candidate>>> {
         let (usual, width) = (self.usual(query), self.engine.width(query));
         let scaling = self.device_scaling(query.device);
         let mut answers = self.search(problems, query)?;
@@ -102,7 +102,7 @@ fn share_likelihood(found: BeamFinds, calibration: Option<&Calibration>) -> Vec<
 fn restate(answer: &mut [Candidate], mut shared: Vec<Candidate>, scaling: PlattScaling) {
     let held: f64 = shared.iter().filter_map(|c| c.probability).sum();
     scaling.correct(&mut shared);
-    let rest = if held < 1.0 { (1.0 - scaling.at(held)) / (1.0 - held) } else { 0.0 };
+    let rest = if held < 1.0 { (1.0 - scaling.corrected_probability(held)) / (1.0 - held) } else { 0.0 };
     for candidate in answer {
         let own = shared.iter().find(|c| c.config == candidate.config);
         candidate.probability = own.map_or(Some(rest * exp(candidate.log_probability)), |own| own.probability);

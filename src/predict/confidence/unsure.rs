@@ -35,7 +35,7 @@ impl Predictor {
         match self.held_out_result(query.device, query.objective) {
             _ if !self.trained_on(query.device) => true,
             Some(HeldOutResult { riskiest: Some(riskiest), .. }) => is_above(*riskiest),
-            Some(shown) => is_below(self.device_scaling(query.device).at(shown.least)),
+            Some(shown) => is_below(self.device_scaling(query.device).corrected_probability(shown.least)),
             None => is_above(RISK) || threshold.is_some_and(is_below),
         }
     }
@@ -46,9 +46,12 @@ impl Predictor {
     pub fn top_prediction(&self, device: &Device, known: &ScoredProblem) -> Option<MarkedPrediction> {
         let calibration = self.calibration?;
         let first = known.top_prediction(&calibration)?;
-        let ranked = known.ranked(&calibration);
+        let ranked = known.rank(&calibration);
         let risk = ranked.first().and_then(|config| known.risks.get(config.position).copied().flatten());
-        let first = TopPrediction { probability: self.device_scaling(device).at(first.probability), ..first };
+        let first = TopPrediction {
+            probability: self.device_scaling(device).corrected_probability(first.probability),
+            ..first
+        };
         let lossy = risk.is_some_and(|risk| risk > RISK);
         let improbable = calibration.threshold.is_some_and(|threshold| first.probability < threshold);
         Some(MarkedPrediction { first, unsure: !self.trained_on(device) || lossy || improbable })

@@ -222,12 +222,12 @@ struct Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     #[test]
     fn the_best_of_any_number_in_any_order_are_kept_in_order() {
-        let mut rng = drawn(2);
+        let mut rng = test_generator(2);
         for round in 0..300 {
             let (top, count) = (rng.random_range(1..12), rng.random_range(0..60));
             // few values, so that there are ties

@@ -54,7 +54,7 @@ impl DistilledModel {
         }
         self.network.states(&mut work.states, &mut work.buffers);
         let candidate = |row: usize| {
-            Candidate::estimated(Config(beam.prefix(row).to_vec()), beam.log[row], search.costs(row, work))
+            Candidate::with_estimates(Config(beam.prefix(row).to_vec()), beam.log[row], search.costs(row, work))
         };
         Ok(BeamFinds {
             candidates: (0..found).map(candidate).collect(),
@@ -64,13 +64,13 @@ impl DistilledModel {
     }
 
     /// The best `top` of scored configs, best first; ties go to the earlier config.
-    fn ranked(&self, scored: &[Scored], configs: &[Config], top: usize) -> Vec<Candidate> {
+    fn rank_scored(&self, scored: &[Scored], configs: &[Config], top: usize) -> Vec<Candidate> {
         let mut order: Vec<usize> = (0..configs.len()).collect();
         let log = |i: &usize| scored[*i].log_probability;
         order.sort_by(|a, b| log(b).total_cmp(&log(a)).then(configs[*a].cmp(&configs[*b])));
         let candidate = |i: usize| {
             let Scored { log_probability, time_us, joules, .. } = scored[i];
-            Candidate::estimated(configs[i].clone(), log_probability, [time_us, joules])
+            Candidate::with_estimates(configs[i].clone(), log_probability, [time_us, joules])
         };
         order.into_iter().take(top).map(candidate).collect()
     }
@@ -116,7 +116,7 @@ impl Engine for DistilledModel {
 
     fn rank(&self, problem: &Problem, query: &Query, configs: &[Config]) -> Result<Vec<Candidate>> {
         let instance = Instance::new(&self.featurizer.kernel, problem, query.device);
-        Ok(self.ranked(&self.score(&instance, query.objective, configs)?, configs, query.top))
+        Ok(self.rank_scored(&self.score(&instance, query.objective, configs)?, configs, query.top))
     }
 
     fn score(&self, instance: &Instance, objective: Objective, configs: &[Config]) -> Result<Vec<Scored>> {
@@ -168,7 +168,7 @@ impl Engine for DistilledModel {
         walked.into_iter().for_each(|found| all.join(found));
         let configs: Vec<Config> = all.best.iter().map(|(_, config)| config.clone()).collect();
         let scored = search.score(objective, &configs, &mut Work::default())?;
-        Ok(Judged { scored: all.scored, best: self.ranked(&scored, &configs, top) })
+        Ok(Judged { scored: all.scored, best: self.rank_scored(&scored, &configs, top) })
     }
 
     fn prefix_scores(&self, _: &[Problem], _: &Query) -> Result<Vec<Vec<PrefixScores>>> {

@@ -18,7 +18,7 @@ struct Block {
 }
 
 /// What a parameter is asked with.
-struct Head {
+struct ParameterHead {
     /// Added to the sum of the prefix (D).
     position: Vec<f32>,
     /// Hidden state (D) to a score for each value (V), then to the weights of what a value decides (W).
@@ -41,7 +41,7 @@ pub struct Network {
     blocks: Vec<Block>,
     norm_out: Norm,
     /// By position.
-    heads: Vec<Head>,
+    heads: Vec<ParameterHead>,
     /// Added at "finished" (D).
     finished: Vec<f32>,
     costs: Linear,
@@ -83,7 +83,7 @@ impl Network {
             let rows =
                 values.clone().map(|t| &logits[t * d..][..d]).chain(columns.clone().map(|c| &weigh[c * d..][..d]));
             let bias = values.map(|t| bias.0[t]).chain(columns.map(|c| bias.1[c])).collect();
-            Head { position: position(at), scores: Linear::of_rows(&rows.collect::<Vec<_>>(), bias), first }
+            ParameterHead { position: position(at), scores: Linear::of_rows(&rows.collect::<Vec<_>>(), bias), first }
         };
         let features = linears(weights, "features")?.swap_remove(kernel_index);
         Ok(Network {

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::distilled::comparison::Comparison;
-use crate::drawn::drawn;
+use crate::drawn::test_generator;
 use crate::network::prefix;
 use crate::network::weights::Array;
 use crate::{Device, Hparams, Kernel, Meta, Model, Objective, Predictor, Problem, Quality, Query};
@@ -18,7 +18,7 @@ fn toy() -> PathBuf {
 fn small(seed: u64) -> Model {
     let whole = Model::load(&toy().join("model")).unwrap();
     let hparams = Hparams { width: 16, heads: 4, feed_forward: 24, encoder_layers: 1, decoder_layers: 2 };
-    let mut rng = drawn(seed);
+    let mut rng = test_generator(seed);
     let mut draw = |(name, shape): (String, Vec<usize>)| {
         let count: usize = shape.iter().product();
         let values = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
@@ -41,7 +41,7 @@ fn subject(seed: u64) -> Subject {
     let kernel = Kernel::open(&toy().display().to_string()).unwrap();
     let predictor = Predictor::new(&kernel, &small(seed)).unwrap();
     let problems = [1, 37, 1000, 4096].map(|m| kernel.problem(&format!("M={m}")).unwrap()).to_vec();
-    Subject { kernel, device: Device::described("A100").unwrap(), predictor, problems }
+    Subject { kernel, device: Device::find_described("A100").unwrap(), predictor, problems }
 }
 
 fn all(space: &ConfigSpace) -> Vec<Config> {

@@ -176,7 +176,7 @@ impl Featurizer {
     }
 
     /// Appends the raw values of all features that need a parameter: NaN for those that the prefix does not decide.
-    pub fn known(&self, instance: &Instance, prefix: &[Choice], out: &mut Vec<f32>) {
+    pub fn push_known(&self, instance: &Instance, prefix: &[Choice], out: &mut Vec<f32>) {
         let mut env = instance.env.clone();
         set(&mut env, &self.kernel, prefix);
         out.extend(self.late.iter().map(|feature| {
@@ -185,7 +185,7 @@ impl Featurizer {
         }));
     }
 
-    /// Appends the encoding of raw values from [`Featurizer::known`]: [`Featurizer::choice_width`] numbers, 0 for what is not decided.
+    /// Appends the encoding of raw values from [`Featurizer::push_known`]: [`Featurizer::choice_width`] numbers, 0 for what is not decided.
     pub fn encode_known(&self, raw: &[f32], out: &mut Vec<f32>) {
         self.kernel_vocab().features.iter().zip(raw).for_each(|(quantity, value)| quantity.encode(*value, out));
         if self.late.is_empty() {

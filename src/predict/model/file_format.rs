@@ -53,7 +53,7 @@ pub fn encode(
             _ => raw.push((name.clone(), Dtype::F16, shape.clone(), half(values))),
         }
     }
-    for (name, bytes) in [(TREES, packed(trees)?), (PROFILES, packed(neighbours)?)] {
+    for (name, bytes) in [(TREES, pack(trees)?), (PROFILES, pack(neighbours)?)] {
         raw.extend(bytes.map(|bytes| (name.into(), Dtype::U8, vec![bytes.len()], bytes)));
     }
     let mut meta = meta;
@@ -69,7 +69,7 @@ pub fn encode(
 }
 
 /// Parts in packed bytes; `None` of none. They are encoded whole first: at each write the compressor clears all of its room.
-fn packed<T: bincode::Encode>(parts: &[T]) -> Result<Option<Vec<u8>>> {
+fn pack<T: bincode::Encode>(parts: &[T]) -> Result<Option<Vec<u8>>> {
     if parts.is_empty() {
         return Ok(None);
     }
@@ -125,7 +125,7 @@ pub(crate) fn not_a_model(e: &dyn std::fmt::Display) -> Error {
     Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
 }
 
-fn damaged(e: safetensors::SafeTensorError) -> Error {
+fn damaged_weights(e: safetensors::SafeTensorError) -> Error {
     not_a_model(&e)
 }
 
@@ -134,7 +134,7 @@ fn damaged(e: safetensors::SafeTensorError) -> Error {
 /// # Errors
 /// [`Error::Input`] where the bytes are no safetensors file.
 pub fn metadata(bytes: &[u8]) -> Result<HashMap<String, String>> {
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged_weights)?;
     Ok(header.metadata().clone().unwrap_or_default())
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn metadata_of(file: &Path) -> Result<HashMap<String, String>> {
     let length = length.try_into().map_or(0, u64::from_le_bytes).min(all);
     from.take(length).read_to_end(&mut header).map_err(io(file))?;
     let header: Header =
-        serde_json::from_slice(&header).map_err(|e| not_a_model(&e).or_kind(Error::Model).at(file.display()))?;
+        serde_json::from_slice(&header).map_err(|e| not_a_model(&e).or_kind(Error::Model).at_place(file.display()))?;
     Ok(header.metadata)
 }
 
@@ -212,19 +212,19 @@ pub struct Decoded {
 /// [`Error::Input`] where the bytes are no safetensors file, are not those that were written, or hold other kinds of tensors.
 pub fn decode(bytes: &[u8]) -> Result<Decoded> {
     let meta = metadata(bytes)?;
-    let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(damaged_weights)?;
     let digits = place_of_checksum(bytes).filter(|_| meta.contains_key(CHECKSUM));
     let Some(digits) = digits else { return input("it has no checksum; fetch or train it again") };
     let is_sound = || bytes[digits.clone()] == *checksum(bytes, &digits).as_bytes();
     let packed = |name: &str| tensors.tensor(name).ok().map(|view| view.data());
     let (trees, neighbours) = (packed(TREES), packed(PROFILES));
     // side by side: most of a program's start is this
-    let both = || rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpacked).transpose());
+    let both = || rayon::join(|| (is_sound(), weights_of(&tensors)), || trees.map(unpack_trees).transpose());
     let (found, trees) = run_in_pool(cores().min(2), both)?;
     let (true, weights) = found else {
         return input("it was changed since it was written, or is damaged; fetch or train it again");
     };
-    let neighbours = neighbours.map(unpacked).transpose()?.unwrap_or_default();
+    let neighbours = neighbours.map(unpack_trees).transpose()?.unwrap_or_default();
     let checksum = meta.get(CHECKSUM).cloned().unwrap_or_default();
     Ok(Decoded { weights: weights?, trees: trees?.unwrap_or_default(), neighbours, meta, checksum })
 }
@@ -240,7 +240,8 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
             Dtype::F32 => single(data),
             Dtype::F16 => data.chunks_exact(2).map(|b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
             Dtype::I8 => {
-                let scales: Vec<f32> = single(tensors.tensor(&format!("{name}{SCALE}")).map_err(damaged)?.data());
+                let scales: Vec<f32> =
+                    single(tensors.tensor(&format!("{name}{SCALE}")).map_err(damaged_weights)?.data());
                 let columns = shape.last().copied().unwrap_or(1).max(1);
                 let rows = data.chunks(columns).zip(&scales);
                 rows.flat_map(|(row, s)| row.iter().map(move |b| *b as i8 as f32 * s)).collect()
@@ -256,8 +257,8 @@ fn weights_of(tensors: &SafeTensors) -> Result<Weights> {
 }
 
 /// Trees from their bytes, unpacked whole: read number by number from the decompressor they take ten times as long.
-fn unpacked<T: bincode::Decode<()>>(packed: &[u8]) -> Result<Vec<Arc<T>>> {
+fn unpack_trees<T: bincode::Decode<()>>(packed: &[u8]) -> Result<Vec<Arc<T>>> {
     let taken = Taken::default();
     let plain = unpack(flate2::read::ZlibDecoder::new(taken.count(packed)), &taken, limits::MODEL);
-    plain.and_then(|plain| decode_whole(&plain)).map_err(|e| e.at("its trees"))
+    plain.and_then(|plain| decode_whole(&plain)).map_err(|e| e.at_place("its trees"))
 }

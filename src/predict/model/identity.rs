@@ -130,13 +130,13 @@ impl Canonical for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     /// Holds while Rust's names are those of the encoding; a name that changes in Rust leaves this test, not the encoding.
     #[test]
     fn the_canonical_text_of_drawn_settings_is_what_debug_prints() {
-        let mut rng = drawn(33);
+        let mut rng = test_generator(33);
         for at in 0..500 {
             let mut share = || rng.random_range(0..1_000) as f64 / 1e3;
             let settings = Settings {
@@ -148,7 +148,7 @@ mod tests {
                 bf16: at % 7 == 0,
                 split: Split { seed: at as u64, test: share(), validation: share(), from: share() },
                 command: format!("seqtune train \"{at}\" -o it's"),
-                ..if at % 2 == 0 { Settings::tuned() } else { Settings::default() }
+                ..if at % 2 == 0 { Settings::for_tuned() } else { Settings::default() }
             };
             assert_eq!(settings.canonical(), format!("{settings:?}"));
         }

@@ -146,7 +146,7 @@ impl Default for Settings {
 
 impl Settings {
     /// For what tuners chose: one config per problem, and many problems.
-    pub fn tuned() -> Settings {
+    pub fn for_tuned() -> Settings {
         Settings {
             hparams: Hparams { width: 96, feed_forward: 192, ..Hparams::default() },
             target: Target::Best,
@@ -173,11 +173,11 @@ impl Settings {
 
     /// For going on from a model that learned from tuned configs, with few of another device: a minute, in small steps.
     pub fn refining_tuned() -> Settings {
-        Settings { rate: 3e-4, epochs: None, batch: Some(32), ..Settings::tuned() }
+        Settings { rate: 3e-4, epochs: None, batch: Some(32), ..Settings::for_tuned() }
     }
 
     /// Problems that are made up beside so many measured ones.
-    pub fn wanted(&self, measured: usize) -> usize {
+    pub fn made_up_count(&self, measured: usize) -> usize {
         (self.pseudo_labels * measured).min(MOST_PSEUDO_LABELS.saturating_sub(measured))
     }
 

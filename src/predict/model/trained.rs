@@ -15,7 +15,7 @@ use crate::posterior::cost_neighbours::CostNeighbours;
 use crate::posterior::error_model::ErrorModel;
 use crate::trees::gbdt::Trees;
 use safetensors::tensor::Dtype;
-use seqtune_kernel::error::{Error, Result, input, io, quoted};
+use seqtune_kernel::error::{Error, Result, input, io, quote};
 use seqtune_kernel::files::{read, write_whole};
 use seqtune_kernel::limits::{self, MEMBERS};
 use seqtune_kernel::{Device, Objective, is_kernel_name};
@@ -90,7 +90,7 @@ impl Meta {
         let metadata = metadata_of(&file)?;
         Meta::refuse_older(&metadata)
             .and_then(|()| Meta::parse(&metadata))
-            .map_err(|e| e.or_kind(Error::Model).at(file.display()))
+            .map_err(|e| e.or_kind(Error::Model).at_place(file.display()))
     }
 
     /// Refuses the metadata of a file of another format, with the way out.
@@ -103,7 +103,7 @@ impl Meta {
         match serde_json::from_str(text) {
             Ok(Versioned { format }) if format != FORMAT => input(format!(
                 "format {} is not {FORMAT}; scripts/data/convert_files.py FILE converts models of before",
-                quoted(&format)
+                quote(&format)
             )),
             _ => Ok(()),
         }
@@ -113,7 +113,7 @@ impl Meta {
         let text = metadata.get(DESCRIPTION).map_or("", String::as_str);
         let meta: Meta = serde_json::from_str(text)
             .map_err(|e| Error::Input(format!("its description cannot be read ({e}); train the model again")))?;
-        meta.check().map_err(|e| e.at("its description; fetch or train it again"))?;
+        meta.check().map_err(|e| e.at_place("its description; fetch or train it again"))?;
         Ok(meta)
     }
 
@@ -126,7 +126,7 @@ impl Meta {
         self.vocab.check()?;
         self.devices.iter().try_for_each(Device::check)?;
         if let Some(name) = self.kernels().into_iter().find(|name| !is_kernel_name(name)) {
-            return input(format!("`{}` is no kernel's name", quoted(name)));
+            return input(format!("`{}` is no kernel's name", quote(name)));
         }
         self.calibration
             .map_or(Ok(()), |calibration| calibration.check())
@@ -360,7 +360,7 @@ impl Model {
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
         let bytes = read(&file, limits::MODEL)?;
-        let model = Model::from_bytes(&bytes).map_err(|e| e.at(file.display()))?;
+        let model = Model::from_bytes(&bytes).map_err(|e| e.at_place(file.display()))?;
         tracing::debug!("{}: {} bytes, {} arrays", file.display(), bytes.len(), model.weights.len());
         Ok(model)
     }
@@ -375,7 +375,7 @@ impl Model {
             let Decoded { weights, trees, neighbours, meta, checksum } = decode(bytes)?;
             let meta = Meta::parse(&meta)?;
             shapes::check(&meta.hparams, &meta.vocab, meta.members, meta.distilled.is_some(), &weights)
-                .map_err(|e| e.at("its weights; fetch or train it again"))?;
+                .map_err(|e| e.at_place("its weights; fetch or train it again"))?;
             Ok(Model { meta, weights, trees, neighbours, checksum: Some(checksum) })
         };
         whole().map_err(|e: Error| e.or_kind(Error::Model))

@@ -3,7 +3,7 @@
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::model::settings::Hparams;
 use crate::network::reranker::BatchScorer;
-use crate::network::transformer::{KvCache, Row, Stepped, Transformer};
+use crate::network::transformer::{DecodingRow, KvCache, Stepped, Transformer};
 use crate::network::weights::{NetworkWeights, Weights};
 use crate::numeric::softmax::softmax;
 use rayon::prelude::*;
@@ -66,7 +66,7 @@ impl Ensemble {
     }
 
     /// One decoding step of rows of one kernel.
-    pub fn step(&self, caches: &mut KvCaches, rows: &[Row], features: &[f32], kernel: usize) -> EnsembleStep {
+    pub fn step(&self, caches: &mut KvCaches, rows: &[DecodingRow], features: &[f32], kernel: usize) -> EnsembleStep {
         let step = |(member, session): (&Transformer, &mut KvCache)| {
             let Stepped { states, entries } = member.step(session, rows, features, kernel);
             (member.logits(&states), member.weigh(&states, kernel), states, entries)

@@ -192,9 +192,9 @@ impl<'a> BatchScorer<'a> {
 
     /// As [`BatchScorer::take`], of configs that are compared with one another: the rank is the logarithm of how probable each is the best of them,
     /// the networks' probabilities averaged. What one network alone is sure of then comes early in a short list (docs/log).
-    pub fn averaged(&mut self) -> Vec<Scores> {
+    pub fn take_averaged(&mut self) -> Vec<Scores> {
         self.score_waiting();
-        let ranks = mixed(&self.ranks);
+        let ranks = mix_ranks(&self.ranks);
         let mut scores = self.take();
         scores.iter_mut().zip(ranks).for_each(|(scores, rank)| scores.rank = rank);
         scores
@@ -202,7 +202,7 @@ impl<'a> BatchScorer<'a> {
 }
 
 /// The logarithm of the mean, over networks, of the probabilities that each one's ranks of the same configs make.
-fn mixed(ranks: &[Vec<f32>]) -> Vec<f32> {
+fn mix_ranks(ranks: &[Vec<f32>]) -> Vec<f32> {
     let mut shares = vec![0.0; ranks.first().map_or(0, Vec::len)];
     for ranks in ranks {
         let ranks: Vec<f64> = ranks.iter().map(|r| *r as f64).collect();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_one_network_is_sure_of_comes_before_what_both_find_fair() {
-        let ranks = mixed(&[vec![3.0, -9.0, 0.5, -9.0], vec![-9.0, 3.0, 0.5, -9.0]]);
+        let ranks = mix_ranks(&[vec![3.0, -9.0, 0.5, -9.0], vec![-9.0, 3.0, 0.5, -9.0]]);
         assert!(ranks[0] > ranks[2] && ranks[1] > ranks[2] && ranks[2] > ranks[3], "{ranks:?}");
         let total: f32 = ranks.iter().map(|r| r.exp()).sum();
         assert!((total - 1.0).abs() < 1e-5, "{total}");
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn one_network_is_left_as_it_is_but_for_a_constant() {
-        let ranks = mixed(&[vec![1.0, -2.0, 0.25]]);
+        let ranks = mix_ranks(&[vec![1.0, -2.0, 0.25]]);
         assert!((ranks[0] - ranks[1] - 3.0).abs() < 1e-5 && (ranks[0] - ranks[2] - 0.75).abs() < 1e-5, "{ranks:?}");
     }
 }

@@ -3,7 +3,7 @@
 //! The compiler vectorises them: they are written on arrays whose lengths it knows. Letters of the shapes: m rows, k numbers of each, n
 //! outputs.
 
-use seqtune_kernel::elementary::fused;
+use seqtune_kernel::elementary::fused_multiply_add;
 
 /// Compiles a function for AVX-512, for AVX2 and for whatever the target has at least, and calls the widest that the processor has.
 /// The body is told whether the processor adds products in one rounding; the results are the same to the last bit.
@@ -74,7 +74,7 @@ widest! {
 
 widest! {
     /// Each row of `x` (m, D) less its mean, over its deviation, times `weight` (D), plus `bias` (D), into `y` (m, D).
-    pub(crate) fn normalise(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) = normalised
+    pub(crate) fn normalise(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) = normalise_generic
 }
 
 widest! {
@@ -93,13 +93,13 @@ pub(crate) struct KeysValues<'a> {
 
 widest! {
     /// Softmax attention of one query (D), head by head, into `out` (D). `scores` is room for a number of each entry.
-    pub(crate) fn attend(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) = attended
+    pub(crate) fn attend(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) = attend_generic
 }
 
 /// a b + sum, in one rounding: by the processor's own operation, or else by arithmetic that gives the same bits.
 #[inline(always)]
 pub fn add_product<const FMA: bool>(a: f32, b: f32, sum: f32) -> f32 {
-    if FMA { a.mul_add(b, sum) } else { fused(a, b, sum) }
+    if FMA { a.mul_add(b, sum) } else { fused_multiply_add(a, b, sum) }
 }
 
 #[inline(always)]
@@ -178,7 +178,7 @@ pub fn sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
 pub const EPSILON: f32 = 1e-5;
 
 #[inline(always)]
-fn normalised<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
+fn normalise_generic<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let d = weight.len();
     let ((weights, last_weights), (biases, last_biases)) = (weight.as_chunks::<16>(), bias.as_chunks::<16>());
     for (x, y) in x.chunks_exact(d).zip(y.chunks_exact_mut(d)) {
@@ -197,7 +197,7 @@ fn normalised<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], y: &mut 
 }
 
 #[inline(always)]
-fn attended<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) {
+fn attend_generic<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &mut [f32], out: &mut [f32]) {
     let (d, size) = (q.len(), q.len() / heads);
     let scale = 1.0 / (size as f32).sqrt();
     let row = |entry: u32| &to.numbers[entry as usize * to.stride..][..2 * d];
@@ -221,11 +221,11 @@ fn attended<const FMA: bool>(q: &[f32], to: KeysValues, heads: usize, scores: &m
 
 widest! {
     /// Adds a token (D), and the rows of `features` (C, D) in `columns`, times `numbers`, to a sum (D).
-    pub(crate) fn grow(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) = grown
+    pub(crate) fn grow(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) = grow_generic
 }
 
 #[inline(always)]
-fn grown<const FMA: bool>(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) {
+fn grow_generic<const FMA: bool>(sum: &mut [f32], token: &[f32], features: &[f32], columns: &[u16], numbers: &[f32]) {
     let d = sum.len();
     sum.iter_mut().zip(token).for_each(|(sum, token)| *sum += token);
     for (column, number) in columns.iter().zip(numbers).filter(|(_, number)| **number != 0.0) {
@@ -302,12 +302,12 @@ pub fn exp<const FMA: bool>(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
 
     #[test]
     fn a_product_of_any_sizes_and_strides_is_that_of_three_loops() {
-        let mut rng = drawn(1);
+        let mut rng = test_generator(1);
         for (m, k, n) in [(1, 1, 1), (1, 64, 56), (5, 20, 128), (7, 33, 61), (12, 96, 3), (4, 0, 8), (0, 3, 3)] {
             let (a_row, c_row) = (k + rng.random_range(0..3), n + rng.random_range(0..3));
             let mut numbers = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect::<Vec<f32>>();

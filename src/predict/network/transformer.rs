@@ -33,18 +33,18 @@ pub struct Transformer {
     decoder: Vec<(SelfAttention, CrossAttention, FeedForward)>,
     decoder_norm: Norm,
     logits: Linear,
-    head: Head,
+    head: OutputHead,
 }
 
 /// What predicts times, and ranks finished configs where the network learned from whole sweeps.
-enum Head {
+enum OutputHead {
     Reranker(Box<Reranker>),
     State(Linear, Linear),
 }
 
 /// One row of a decoding step.
 #[derive(Clone, Copy)]
-pub struct Row<'a> {
+pub struct DecodingRow<'a> {
     /// Index of the problem in the batch.
     pub problem: usize,
     /// Token of the step before.
@@ -104,8 +104,8 @@ impl Transformer {
             decoder_norm: Norm::new(weights, "decoder.norm")?,
             logits: Linear::new(weights, "logits")?,
             head: match has_reranker(weights.names()) {
-                true => Head::Reranker(Box::new(Reranker::new(weights)?)),
-                false => Head::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
+                true => OutputHead::Reranker(Box::new(Reranker::new(weights)?)),
+                false => OutputHead::State(Linear::new(weights, "head.up")?, Linear::new(weights, "head.down")?),
             },
         })
     }
@@ -121,7 +121,7 @@ impl Transformer {
     }
 
     /// One decoding step of `rows` of one kernel with their `features` (n, F).
-    pub fn step(&self, session: &mut KvCache, rows: &[Row], features: &[f32], kernel: usize) -> Stepped {
+    pub fn step(&self, session: &mut KvCache, rows: &[DecodingRow], features: &[f32], kernel: usize) -> Stepped {
         let d = self.d;
         let mut x = self.features[kernel].forward(features);
         for (row, x) in rows.iter().zip(x.chunks_exact_mut(d)) {
@@ -173,23 +173,23 @@ impl Transformer {
 
     /// Whether it re-ranks finished configs.
     pub fn reranks(&self) -> bool {
-        matches!(self.head, Head::Reranker(_))
+        matches!(self.head, OutputHead::Reranker(_))
     }
 
     /// The re-ranker of finished configs, with the summary of one of the session's problems; `None` of a network that learned from
     /// tuned configs.
     pub fn reranker<'a>(&'a self, session: &'a KvCache, problem: usize) -> Option<AskedReranker<'a>> {
         match &self.head {
-            Head::Reranker(reranker) => {
+            OutputHead::Reranker(reranker) => {
                 Some(AskedReranker { reranker, summary: &session.summaries[problem * self.d..][..self.d] })
             }
-            Head::State(..) => None,
+            OutputHead::State(..) => None,
         }
     }
 
     /// The time (n) of hidden states (n, D) at "finished", of a network without a re-ranker; nothing of one with.
     pub fn time(&self, hidden: &[f32]) -> Vec<f32> {
-        let Head::State(up, down) = &self.head else { return Vec::new() };
+        let OutputHead::State(up, down) = &self.head else { return Vec::new() };
         let mut up = up.forward(hidden);
         gelu(&mut up);
         down.forward(&up)

@@ -67,7 +67,7 @@ impl Predictor {
     pub fn predict_measured(&self, problem: &Problem, query: &Query, known: &[MeasuredConfig]) -> Result<Prediction> {
         let instance = self.instance(problem, query.device);
         instance.check(problem, query.device)?;
-        let considered = self.considered(&instance, problem, query)?;
+        let considered = self.configs_to_consider(&instance, problem, query)?;
         self.predict_measured_among(problem, query, known, considered)
     }
 
@@ -113,7 +113,12 @@ impl Predictor {
             for (i, x) in regressors.into_iter().enumerate() {
                 let mean = base + dot(&quantity.slopes, &x) + error_model.offset(at, &encodings[i]);
                 let measured = known.get(i).and_then(|known| known.cost(quantity.objective)).map(ln);
-                rows.push(Row { mean, spread: error_model.spread(at, &encodings[i]), rest: quantity.rest, measured });
+                rows.push(ExpectedRow {
+                    mean,
+                    spread: error_model.spread(at, &encodings[i]),
+                    rest: quantity.rest,
+                    measured,
+                });
             }
             if at == parts[0] {
                 scored = own;
@@ -132,7 +137,7 @@ impl Predictor {
     }
 
     /// Configs that may come first.
-    fn considered(&self, instance: &Instance, problem: &Problem, query: &Query) -> Result<Vec<Config>> {
+    fn configs_to_consider(&self, instance: &Instance, problem: &Problem, query: &Query) -> Result<Vec<Config>> {
         if matches!(instance.space.counter().total(), Count::Exactly(count) if count <= MAX_ENUMERATED) {
             let mut all = Vec::new();
             instance.space.for_each(&mut |choices| {
@@ -178,7 +183,7 @@ fn nearby(error_model: &ErrorModel, known: &[MeasuredConfig], encodings: &[Vec<f
 }
 
 /// What is expected of the logarithm of a quantity of a config, and what was measured.
-struct Row {
+struct ExpectedRow {
     mean: f64,
     spread: Vec<f64>,
     rest: f64,
@@ -193,7 +198,7 @@ struct Answer {
 
 /// What is believed of the logarithms of quantities: a row for each config of the first, then of the next.
 struct Belief {
-    rows: Vec<Row>,
+    rows: Vec<ExpectedRow>,
     configs: usize,
     /// Quantities that the objective is the product of.
     parts: Vec<usize>,
@@ -203,7 +208,7 @@ struct Belief {
 }
 
 impl Belief {
-    fn new(mut rows: Vec<Row>, configs: usize, parts: Vec<usize>) -> Belief {
+    fn new(mut rows: Vec<ExpectedRow>, configs: usize, parts: Vec<usize>) -> Belief {
         let known: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].measured.is_some()).collect();
         let covariance = |i: usize, j: usize| {
             let (a, b) = (&rows[known[i]], &rows[known[j]]);
@@ -231,7 +236,8 @@ impl Belief {
     /// Variance of the logarithm of the objective.
     fn variance(&self, config: usize) -> f64 {
         let open: Vec<usize> = self.parts.iter().map(|part| part * self.configs + config).collect();
-        let open: Vec<&Row> = open.into_iter().map(|i| &self.rows[i]).filter(|row| row.measured.is_none()).collect();
+        let open: Vec<&ExpectedRow> =
+            open.into_iter().map(|i| &self.rows[i]).filter(|row| row.measured.is_none()).collect();
         let Some(width) = open.first().map(|row| row.spread.len()) else { return 0.0 };
         let sum: Vec<f64> = (0..width).map(|k| open.iter().map(|row| row.spread[k]).sum()).collect();
         let mut solved: Vec<f64> = Vec::with_capacity(self.known.len());
@@ -300,7 +306,7 @@ impl Belief {
 }
 
 /// What errors of the measured rows let expect of all.
-fn shifts(rows: &[Row], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Vec<f64> {
+fn shifts(rows: &[ExpectedRow], known: &[usize], factor: &[Vec<f64>], off: &[f64]) -> Vec<f64> {
     let weights = solve(factor, off);
     let width = rows.first().map_or(0, |row| row.spread.len());
     let mut direction = vec![0.0; width];

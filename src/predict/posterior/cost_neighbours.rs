@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(configs.each_ref().map(|config| combination(&kernel, config)), [0, 3, 9]);
         let weigh = |problem: &str| {
             let problem = kernel.problem(problem).unwrap();
-            let instance = Instance::new(&kernel, &problem, &Device::described("A100").unwrap());
+            let instance = Instance::new(&kernel, &problem, &Device::find_described("A100").unwrap());
             let said = profiles.weigh(&instance, &configs);
             (
                 said.iter().map(|w| exp(w.logs[1])).collect::<Vec<_>>(),

@@ -116,11 +116,11 @@ impl ErrorModel {
             });
             centred(logs.collect()).iter().zip(&asked).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        Some(self.weighed(&weights(&self.coefficients.iter().map(distance).collect::<Vec<f64>>())))
+        Some(self.with_weights(&weights(&self.coefficients.iter().map(distance).collect::<Vec<f64>>())))
     }
 
     /// Mean and covariance of the coefficients of learned problems by weights that sum to 1.
-    fn weighed(&self, weights: &[f64]) -> ErrorModel {
+    fn with_weights(&self, weights: &[f64]) -> ErrorModel {
         let width = self.mean.len();
         let mut mean = vec![0.0; width];
         for (weight, own) in weights.iter().zip(&self.coefficients) {

@@ -32,7 +32,11 @@ pub(crate) fn by_cost(a: Option<f64>, b: Option<f64>) -> Ordering {
 
 impl Candidate {
     /// A config of this likelihood with estimated microseconds and joules, and no probability yet.
-    pub(crate) fn estimated(config: Config, log_probability: f64, [time_us, joules]: [Option<f64>; 2]) -> Candidate {
+    pub(crate) fn with_estimates(
+        config: Config,
+        log_probability: f64,
+        [time_us, joules]: [Option<f64>; 2],
+    ) -> Candidate {
         Candidate { config, log_probability, probability: None, time_us, joules, risk: None, measured: false }
     }
 }

@@ -3,7 +3,7 @@
 use crate::engine::PrefixScores;
 use crate::features::featurizer::{Featurizer, Instance};
 use crate::network::ensemble::{EnsembleStep, HiddenRow, KvCaches};
-use crate::network::transformer::Row;
+use crate::network::transformer::DecodingRow;
 use crate::search::beam::{Hypothesis, Next, beam_search};
 use crate::search::full_model::FullModel;
 use seqtune_kernel::error::Result;
@@ -112,7 +112,7 @@ impl Steps<'_> {
             for hypothesis in beam.iter().filter(|h| !h.next.open.is_empty()) {
                 let prefix = featurizer.choices(&hypothesis.tokens);
                 featurizer.step(&self.instances[problem], &prefix, &mut features);
-                rows.push(Row {
+                rows.push(DecodingRow {
                     problem,
                     token: featurizer.last_token(&prefix),
                     position: featurizer.parameter(prefix.len()),

@@ -4,7 +4,7 @@ use crate::confidence::opinion_pool::pooled_score;
 use crate::engine::{BeamFinds, Engine, EngineKind, Judged, PROBLEMS_PER_BATCH, PrefixScores};
 use crate::features::featurizer::Instance;
 use crate::network::reranker::{BatchScorer, Scores};
-use crate::network::transformer::Row;
+use crate::network::transformer::DecodingRow;
 use crate::posterior::cost_neighbours::{TreeOpinion, small_space_size};
 use crate::search::beam::Hypothesis;
 use crate::search::candidate::{Candidate, Scored};
@@ -33,7 +33,7 @@ impl FullModel {
         let options = BeamOptions { objective: query.objective, width: self.width(query), among, parallel };
         let searched = self.beam(&instances, &options, &mut |_, _| {})?;
         if !self.ensemble.reranks() {
-            return Ok(self.timed(&instances, searched, query.top));
+            return Ok(self.time_finds(&instances, searched, query.top));
         }
         let Searched { beams, caches, .. } = searched;
         let rerank = |(problem, beam): (usize, &Vec<Hypothesis>)| {
@@ -49,7 +49,7 @@ impl FullModel {
         configs.iter().for_each(|c| scorer.add(&c.0));
         let opinions = self.tree_opinions(instance, query.objective, &configs);
         let mut ranked: Vec<(f64, Candidate)> = std::iter::zip(configs, beam)
-            .zip(scorer.averaged().into_iter().zip(opinions))
+            .zip(scorer.take_averaged().into_iter().zip(opinions))
             .map(|((config, h), (scores, TreeOpinion { logs: [values, lists], risk }))| {
                 let opinions = [h.log_probability, scores.rank as f64, values, lists];
                 let candidate = self.candidate(instance, config, h.log_probability, scores);
@@ -71,14 +71,14 @@ impl FullModel {
     }
 
     /// The `top` of each beam with their times from the step at "finished": of networks without a re-ranker.
-    fn timed(&self, instances: &[Instance], searched: Searched, top: usize) -> Vec<BeamFinds> {
+    fn time_finds(&self, instances: &[Instance], searched: Searched, top: usize) -> Vec<BeamFinds> {
         let Searched { beams, mut caches, histories } = searched;
         let (mut rows, mut features, mut finished) = (Vec::new(), Vec::new(), Vec::new());
         for (problem, beam) in beams.iter().enumerate() {
             for hypothesis in beam.iter().take(top) {
                 let choices = self.featurizer.choices(&hypothesis.tokens);
                 self.featurizer.step(&instances[problem], &choices, &mut features);
-                rows.push(Row {
+                rows.push(DecodingRow {
                     problem,
                     token: self.featurizer.last_token(&choices),
                     position: self.featurizer.parameter(choices.len()),

@@ -83,7 +83,7 @@ impl FullModel {
         log_probability: f64,
         scores: Scores,
     ) -> Candidate {
-        Candidate::estimated(config, log_probability, self.featurizer.decode_costs(instance, scores.costs))
+        Candidate::with_estimates(config, log_probability, self.featurizer.decode_costs(instance, scores.costs))
     }
 
     /// What the trees for the objective say of configs that are compared, see [`TreesInStep::weigh`].

@@ -3,7 +3,7 @@
 use crate::features::featurizer::Instance;
 use crate::features::sequence::Sequence;
 use crate::network::ensemble::{EnsembleStep, HiddenRow};
-use crate::network::transformer::Row;
+use crate::network::transformer::DecodingRow;
 use crate::search::candidate::Scored;
 use crate::search::full_model::{EstimateMut, FullModel};
 use seqtune_kernel::error::Result;
@@ -27,7 +27,7 @@ impl FullModel {
             let mut features = Vec::new();
             featurizer.step(instance, &prefix, &mut features);
             let (token, position) = (featurizer.last_token(&prefix), featurizer.parameter(at));
-            let row = Row { problem: 0, token, position, history: &history };
+            let row = DecodingRow { problem: 0, token, position, history: &history };
             let EnsembleStep { hidden, entries } =
                 self.ensemble.step(&mut caches, &[row], &features, featurizer.kernel_index);
             let log = self.ensemble.choose(featurizer, instance, HiddenRow { hidden: &hidden, row: 0 }, &prefix, &open);
@@ -63,7 +63,7 @@ impl FullModel {
         if reranks {
             let mut scorer = self.ensemble.scorer(featurizer, instance, &caches, 0);
             configs.iter().for_each(|c| scorer.add(&c.0));
-            for (scored, scores) in scored.iter_mut().zip(scorer.averaged()) {
+            for (scored, scores) in scored.iter_mut().zip(scorer.take_averaged()) {
                 [scored.time_us, scored.joules] = featurizer.decode_costs(instance, scores.costs);
                 scored.rank = scores.rank as f64;
             }
@@ -84,9 +84,9 @@ impl FullModel {
                 let position = sequences[*i].asked[at] as usize;
                 let prefix = &configs[*i].0[..position];
                 let (token, position) = (featurizer.last_token(prefix), featurizer.parameter(position));
-                Row { problem: 0, token, position, history: &histories[*i] }
+                DecodingRow { problem: 0, token, position, history: &histories[*i] }
             };
-            let rows: Vec<Row> = live.iter().map(row).collect();
+            let rows: Vec<DecodingRow> = live.iter().map(row).collect();
             let EnsembleStep { hidden, entries } =
                 self.ensemble.step(&mut caches, &rows, &features, featurizer.kernel_index);
             let times = self.ensemble.times(&hidden);

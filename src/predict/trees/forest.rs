@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 /// A split of a column, or, without one, a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode)]
-pub struct Node {
+pub struct SplitNode {
     /// Column that is compared; `None` for a leaf.
     pub column: Option<u16>,
     /// The highest number that goes left, or what the leaf adds.
@@ -19,14 +19,14 @@ pub struct Forest {
     /// Prediction before there is a tree.
     pub base: f32,
     /// Each tree with its root first.
-    pub trees: Vec<Vec<Node>>,
+    pub trees: Vec<Vec<SplitNode>>,
 }
 
 impl Forest {
     /// Whether it can be asked about rows of so many columns: what was read may be damaged. Children come after their parents, so every walk ends.
     pub fn is_sound(&self, columns: usize) -> bool {
-        let sound = |tree: &Vec<Node>| {
-            let node = |(at, node): (usize, &Node)| {
+        let sound = |tree: &Vec<SplitNode>| {
+            let node = |(at, node): (usize, &SplitNode)| {
                 let children = node.children as usize;
                 node.column.is_none_or(|c| (c as usize) < columns && children > at && children + 1 < tree.len())
             };
@@ -113,7 +113,7 @@ impl InStep {
 }
 
 /// What one tree adds for a row of numbers.
-pub fn walk(tree: &[Node], row: &[f32]) -> f32 {
+pub fn walk(tree: &[SplitNode], row: &[f32]) -> f32 {
     let mut node = tree[0];
     while let Some(column) = node.column {
         let right = row[column as usize] > node.number;
@@ -125,18 +125,18 @@ pub fn walk(tree: &[Node], row: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::drawn;
+    use crate::drawn::test_generator;
     use rand::Rng;
     use rand_chacha::ChaCha8Rng;
 
     /// A tree whose nodes have children, or are leaves, at random.
-    fn tree(rng: &mut ChaCha8Rng) -> Vec<Node> {
-        let leaf = |number| Node { column: None, number, children: 0 };
+    fn tree(rng: &mut ChaCha8Rng) -> Vec<SplitNode> {
+        let leaf = |number| SplitNode { column: None, number, children: 0 };
         let mut nodes = vec![leaf(rng.random())];
         for at in 0..20 {
             if at < nodes.len() && (at == 0 || rng.random_bool(0.6)) {
                 let children = nodes.len() as u16;
-                nodes[at] = Node { column: Some(rng.random_range(0..3)), number: rng.random(), children };
+                nodes[at] = SplitNode { column: Some(rng.random_range(0..3)), number: rng.random(), children };
                 nodes.extend([leaf(rng.random()), leaf(rng.random())]);
             }
         }
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn rows_in_step_end_in_the_leaves_that_they_end_in_alone() {
-        let mut rng = drawn(6);
-        let single = vec![Node { column: None, number: 0.25, children: 0 }];
+        let mut rng = test_generator(6);
+        let single = vec![SplitNode { column: None, number: 0.25, children: 0 }];
         let trees = std::iter::once(single).chain((0..50).map(|_| tree(&mut rng))).collect();
         let forest = Forest { base: 0.5, trees };
         assert!(forest.is_sound(3));

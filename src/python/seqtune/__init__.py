@@ -71,4 +71,4 @@ def shipped(name: str = "gemm-cpu", quality: Literal["auto", "best", "fast"] = "
     >>> shipped("gemm-cpu").is_distilled, shipped("gemm-cpu", quality="best").is_distilled
     (True, False)
     """
-    return Model.shipped(name, quality)
+    return Model.load_shipped(name, quality)

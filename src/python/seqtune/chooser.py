@@ -85,7 +85,7 @@ class Chooser:
 
     def failed(self, pick: Pick) -> None:
         """Books a config as failed for its problem: it is not chosen again."""
-        self._choices.failed(pick)
+        self._choices.report_failure(pick)
 
     def set_goal(
         self,
@@ -100,7 +100,7 @@ class Chooser:
 
     def settled(self, problem: Problem) -> dict[str, int] | None:
         """The config that a problem has settled on, if it has."""
-        return self._choices.settled(plain(problem))
+        return self._choices.settled_config(plain(problem))
 
     def standing(self, problem: Problem) -> Standing | None:
         """What is known of a problem; ``None`` before its first call.

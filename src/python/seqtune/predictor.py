@@ -146,7 +146,7 @@ class Predictor:
         >>> shown["of"], 0.5 < shown["p10"] < shown["mean"] < 1
         ('best', True)
         """
-        found = self._engine.shown(objective)
+        found = self._engine.shown_json(objective)
         return None if found is None else dict(json.loads(found))
 
     def part(self, problem: Problem) -> str:

@@ -182,7 +182,7 @@ def _one(
         return
     while held:
         _book(book, held.pop(0))
-    book.measured(problem, config, _seconds(outcome))
+    book.append_times(problem, config, _seconds(outcome))
     counts["measured"] += 1
 
 

@@ -1,6 +1,6 @@
 //! `seqtune evaluate folds` and `evaluate devices`, as the program that trains does them.
 
-use crate::cross_validation::{HeldOut, Options, cross_validate};
+use crate::cross_validation::{CrossValidationOptions, HeldOut, cross_validate};
 use crate::distil;
 use seqtune_console::answer::{answer, answer_json, tell};
 use seqtune_console::arguments::evaluate::{CrossValidation, trees};
@@ -18,7 +18,7 @@ use seqtune_predict::Settings;
 pub fn run(args: &CrossValidation, held_out: HeldOut) -> Result<()> {
     let corpus = tables(&args.datasets, args.kernel.as_deref())?;
     let [KernelTable { kernel, table }] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
-    if table.tried.is_empty() {
+    if table.problems.is_empty() {
         return input("the datasets hold no record");
     }
     if table.is_tuned() {
@@ -35,8 +35,8 @@ pub fn run(args: &CrossValidation, held_out: HeldOut) -> Result<()> {
     };
     end_with(move || kept.clone())?;
     let settings = Settings { seed: args.seed, command: command_line(), ..Settings::default() };
-    let small = distil::Options { seed: args.seed, command: command_line(), ..distil::Options::default() };
-    let ask = Options {
+    let small = distil::DistilOptions { seed: args.seed, command: command_line(), ..distil::DistilOptions::default() };
+    let ask = CrossValidationOptions {
         held_out,
         objective: args.objective,
         library: library.as_ref(),

@@ -1,6 +1,6 @@
 //! `seqtune distil`, as the program that trains does it.
 
-use crate::distil::{Options, Stage, distil};
+use crate::distil::{DistilOptions, Stage, distil};
 use seqtune_console::answer::{answer, answer_json, tell};
 use seqtune_console::arguments::distil::Args;
 use seqtune_console::inputs::tables;
@@ -8,7 +8,7 @@ use seqtune_console::outputs::{Kind, Replace, claim, command_line};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::end_with;
 use seqtune_data::KernelTable;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_predict::Model;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ struct Task {
 pub fn run(args: Args) -> Result<()> {
     let tasks = tasks(&args)?;
     let Args { synthetic: invented, steps, seed, .. } = args;
-    let options = Options { invented, steps, seed, command: command_line(), ..Options::default() };
+    let options = DistilOptions { invented, steps, seed, command: command_line(), ..DistilOptions::default() };
     let mut made = Vec::new();
     end_with(|| "decoders that are finished are kept, and the same command goes on".into())?;
     for task in &tasks {
@@ -45,7 +45,7 @@ pub fn run(args: Args) -> Result<()> {
         let small =
             distil(&whole, refined.as_ref(), &task.corpus, &options, &task.output, &mut |stage| shown.show(stage));
         shown.end();
-        made.push(small.map_err(|e| e.at(name))?);
+        made.push(small.map_err(|e| e.at_place(name))?);
     }
     show(&args, &tasks, &made)
 }
@@ -109,7 +109,7 @@ fn show(args: &Args, tasks: &[Task], made: &[Model]) -> Result<()> {
                 level.problems
             )
         });
-        answer(&format!("{}: {}\n  {level}", path(&task.output).display(), counted(model.size(), "weight")));
+        answer(&format!("{}: {}\n  {level}", path(&task.output).display(), count_noun(model.size(), "weight")));
     }
     Ok(())
 }
@@ -131,14 +131,14 @@ impl Shown {
             Stage::Fitting(problems) => tell(&format!("boosted trees are fitted to {problems} tuned problems")),
             Stage::Asking(done, all) => {
                 let bar = self.asking.get_or_insert_with(|| Bar::new("ask", all as u64));
-                bar.at(done, "the whole model answers problems");
+                bar.move_to(done, "the whole model answers problems");
             }
             Stage::Learning(done, all, loss, nats) => {
                 if let Some(bar) = self.asking.take() {
                     bar.end();
                 }
                 let bar = self.learning.get_or_insert_with(|| Bar::new("learn", all as u64));
-                bar.at(done, &format!("loss {loss:.3}, validation nats {nats:.3}"));
+                bar.move_to(done, &format!("loss {loss:.3}, validation nats {nats:.3}"));
             }
         }
     }

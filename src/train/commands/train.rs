@@ -1,7 +1,7 @@
 //! `seqtune train`, as the program that trains does it.
 
 use crate::checkpoint;
-use crate::few::{self, Judged};
+use crate::few::{self, LeftOutResult};
 use crate::fit::{Existing, refine, train};
 use crate::groups::{ModelGroup, groups};
 use crate::member::Epoch;
@@ -15,7 +15,7 @@ use seqtune_console::progress::Bar;
 use seqtune_console::signals::end_with;
 use seqtune_data::KernelTable;
 use seqtune_eval::left_out::LeftOutInTurn;
-use seqtune_kernel::counted;
+use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input, io};
 use seqtune_predict::model::{Part, Split, Target};
 use seqtune_predict::{Hparams, Meta, Model, Quality, Settings};
@@ -38,17 +38,17 @@ pub fn run(args: Args) -> Result<()> {
         _ => None,
     };
     let settings = settings(&args, from.as_ref(), tuned)?;
-    let problems: usize = corpus.iter().map(|data| data.table.tried.len()).sum();
+    let problems: usize = corpus.iter().map(|data| data.table.problems.len()).sum();
     let records: usize = corpus.iter().map(|data| data.table.records()).sum();
     let kernels = corpus.len();
     let groups = learning(groups(corpus, &args.output, args.together), &settings.split, tuned)?;
     let stale = stale(&args, &groups)?;
     let existing = existing(&args, &groups, &stale)?;
-    let models = if groups.len() > 1 { format!(", {}", counted(groups.len(), "model")) } else { String::new() };
-    let [learned, validation, test] = divided(&groups, &settings.split, tuned);
-    let [kernels, problems, records] =
-        [(kernels, "kernel"), (problems, "problem"), (records, "record")].map(|(number, noun)| counted(number, noun));
-    let learned = counted(learned, "problem");
+    let models = if groups.len() > 1 { format!(", {}", count_noun(groups.len(), "model")) } else { String::new() };
+    let [learned, validation, test] = part_sizes(&groups, &settings.split, tuned);
+    let [kernels, problems, records] = [(kernels, "kernel"), (problems, "problem"), (records, "record")]
+        .map(|(number, noun)| count_noun(number, noun));
+    let learned = count_noun(learned, "problem");
     tell(&format!("{kernels}, {problems}, {records}{models}"));
     tell(&format!("{learned} to learn from, {validation} to choose weights by, {test} held out, by shape"));
     let place = args.output.clone();
@@ -79,7 +79,7 @@ fn whole(from: &Path, kernel: &str) -> Result<Model> {
 }
 
 /// Numbers of problems in the training, validation and test parts.
-fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
+fn part_sizes(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
     let mut counts = [0; 3];
     for corpus in groups.iter().map(|group| &group.corpus) {
         for problems in divide(corpus, split, tuned) {
@@ -97,7 +97,7 @@ fn divided(groups: &[ModelGroup], split: &Split, tuned: bool) -> [usize; 3] {
 /// Whether tables hold what tuners chose; an error where they hold that and sweeps.
 fn is_tuned(corpus: &[KernelTable]) -> Result<bool> {
     let tuned = corpus.iter().all(|data| data.table.is_tuned());
-    if !tuned && corpus.iter().any(|data| data.table.tried.iter().any(|t| t.tuned().is_some())) {
+    if !tuned && corpus.iter().any(|data| data.table.problems.iter().any(|t| t.tuned_config().is_some())) {
         return input("sweeps and databases of tuned configs are learned apart; give one kind of them");
     }
     Ok(tuned)
@@ -110,7 +110,7 @@ fn settings(args: &Args, from: Option<&Model>, tuned: bool) -> Result<Settings> 
             split: model.meta.split,
             ..if tuned { Settings::refining_tuned() } else { Settings::refining() }
         },
-        None if tuned => Settings::tuned(),
+        None if tuned => Settings::for_tuned(),
         None => Settings::default(),
     };
     if args.target_temperature.is_some() && args.target == Some(Target::Best) {
@@ -209,7 +209,7 @@ fn train_all(
             Some(from) => refine(from, corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
             None => train(corpus, settings, folder, existing, &mut |p| reporter.report(group, p)),
         };
-        let mut model = model.map_err(|e| e.at(group.name()))?;
+        let mut model = model.map_err(|e| e.at_place(group.name()))?;
         if let Some(judged) = &judged {
             model = with_figures(model, judged, folder)?;
         }
@@ -221,7 +221,7 @@ fn train_all(
 }
 
 /// Leaves the sizes of a group out in turn, with a bar.
-fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
+fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<LeftOutResult>> {
     let [KernelTable { kernel, table }] = &group.corpus[..] else { return Ok(None) };
     let bar: Mutex<Option<Bar>> = Mutex::new(None);
     let show = |done: usize, all: usize| {
@@ -232,9 +232,9 @@ fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
             );
             Bar::new("leave out", all as u64)
         });
-        bar.at(done, "models without some sizes are trained");
+        bar.move_to(done, "models without some sizes are trained");
     };
-    let judged = few::leave_out(kernel, table, settings, &group.folder, &show).map_err(|e| e.at(group.name()))?;
+    let judged = few::leave_out(kernel, table, settings, &group.folder, &show).map_err(|e| e.at_place(group.name()))?;
     if let Some(bar) = bar.into_inner().unwrap_or_else(PoisonError::into_inner) {
         bar.end();
     }
@@ -245,7 +245,7 @@ fn left_out(group: &ModelGroup, settings: &Settings) -> Result<Option<Judged>> {
 }
 
 /// A model that says what it is worth on sizes that were left out, in the place of scores on what it learned.
-fn with_figures(mut model: Model, judged: &Judged, folder: &Path) -> Result<Model> {
+fn with_figures(mut model: Model, judged: &LeftOutResult, folder: &Path) -> Result<Model> {
     model.meta.scores.extend(judged.figures.scores());
     model.meta.held_out.extend(judged.shown.iter().cloned());
     model.rewrite(&Model::file(folder))?;
@@ -268,7 +268,7 @@ fn show(args: &Args, groups: &[ModelGroup], models: &[Trained]) -> Result<()> {
         let own = || model.meta.scores.iter().map(|(name, score)| format!("{name}: {score:.4}")).collect::<Vec<_>>();
         let scores = left_out.as_ref().map_or_else(|| own().join("\n"), LeftOutInTurn::text);
         let file = Model::file(&group.folder);
-        let weights = counted(model.size(), "weight");
+        let weights = count_noun(model.size(), "weight");
         answer(&format!("{}: {weights}\n  {}", file.display(), scores.replace('\n', "\n  ")));
     }
     Ok(())
@@ -348,7 +348,7 @@ impl ProgressReporter {
             Progress::Preparing(done, all) => {
                 let what =
                     if self.tuned { "problems are encoded" } else { "boosted trees are fitted, and label problems" };
-                self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).at(done, what);
+                self.preparing.get_or_insert_with(|| Bar::new("prepare", all as u64)).move_to(done, what);
             }
             Progress::Epoch(e) => self.epoch(group, e),
         }
@@ -374,7 +374,7 @@ impl ProgressReporter {
         );
         let all = self.all_problems * members * epochs;
         let at = self.done.1 * members * epochs + group.problems() * self.trained.iter().sum::<usize>();
-        self.passes.get_or_insert_with(|| Bar::new("train", all as u64)).at(at, &message);
+        self.passes.get_or_insert_with(|| Bar::new("train", all as u64)).move_to(at, &message);
     }
 
     /// A group is done.

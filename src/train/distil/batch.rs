@@ -26,7 +26,7 @@ pub struct Group {
 }
 
 /// A batch of lessons.
-pub struct Batch {
+pub struct LessonBatch {
     /// What the network reads.
     pub inputs: Inputs,
     /// All nodes but the finished ones.
@@ -77,7 +77,7 @@ fn choose(lesson: &Lesson, count: usize, rng: &mut ChaCha8Rng) -> Vec<(usize, f3
     chosen.iter().enumerate().map(share).collect()
 }
 
-fn shaped<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
+fn shape_tensor<T: tch::kind::Element>(values: &[T], shape: &[usize]) -> Tensor {
     let shape: Vec<i64> = shape.iter().map(|size| *size as i64).collect();
     Tensor::from_slice(values).reshape(shape)
 }
@@ -107,7 +107,7 @@ struct Nodes<'a> {
 }
 
 /// Where scores stand.
-struct Scores {
+struct ScorePlaces {
     /// By node, where its own begin among those of all groups.
     begins: Vec<usize>,
     /// How many there are.
@@ -135,9 +135,9 @@ impl<'a> Nodes<'a> {
     }
 
     /// All nodes but the finished ones by position, and where their scores stand.
-    fn groups(&self, featurizer: &Featurizer, values: &[usize]) -> (Vec<Group>, Scores) {
+    fn groups(&self, featurizer: &Featurizer, values: &[usize]) -> (Vec<Group>, ScorePlaces) {
         let (mut groups, mut first) = (Vec::new(), 0);
-        let mut scores = Scores { begins: vec![0; self.placed.len()], count: 0, finished: 0 };
+        let mut scores = ScorePlaces { begins: vec![0; self.placed.len()], count: 0, finished: 0 };
         for of_position in self.placed.chunk_by(|a, b| a.position() == b.position()) {
             let Some(values) = values.get(of_position[0].position()) else { break };
             for at in 0..of_position.len() {
@@ -152,7 +152,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// What the lessons say of all scores.
-    fn shares(&self, scores: &Scores) -> Option<Tensor> {
+    fn shares(&self, scores: &ScorePlaces) -> Option<Tensor> {
         let mut shares = vec![0f32; scores.count];
         for (placed, begin) in self.placed.iter().zip(&scores.begins) {
             let legal = placed.lesson.legal[placed.node].iter();
@@ -163,7 +163,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// By config and step, the place of its choice among the scores; by config, its finished node; the number of steps.
-    fn paths(&self, lessons: &[&Lesson], drawn: &[Drawn], scores: &Scores) -> (Vec<i64>, Vec<i64>, usize) {
+    fn paths(&self, lessons: &[&Lesson], drawn: &[Drawn], scores: &ScorePlaces) -> (Vec<i64>, Vec<i64>, usize) {
         let steps = drawn.iter().zip(lessons).flat_map(|(d, l)| d.iter().map(|(c, _)| l.paths[*c].steps.len()));
         let steps = steps.max().unwrap_or(0).max(1);
         let (mut chosen, mut ends) = (Vec::new(), Vec::new());
@@ -182,9 +182,9 @@ impl<'a> Nodes<'a> {
     }
 }
 
-impl Batch {
+impl LessonBatch {
     /// `rows` configs of each of the lessons, drawn by `rng`.
-    pub fn new(featurizer: &Featurizer, lessons: &[&Lesson], rows: usize, rng: &mut ChaCha8Rng) -> Batch {
+    pub fn new(featurizer: &Featurizer, lessons: &[&Lesson], rows: usize, rng: &mut ChaCha8Rng) -> LessonBatch {
         let drawn: Vec<Drawn> = lessons.iter().map(|lesson| choose(lesson, rows, rng)).collect();
         let values: Vec<usize> = featurizer.kernel.parameters.iter().map(|p| p.values.len()).collect();
         let nodes = Nodes::new(lessons, &drawn);
@@ -201,23 +201,23 @@ impl Batch {
             drawn.iter().zip(lessons).flat_map(|(_, l)| (0..rows).map(|at| at >= l.paths.len())).collect();
         let target: Vec<f32> = drawn.iter().flatten().map(|(_, share)| *share).collect();
         let encoded = Encoded::new(featurizer, &nodes, &values);
-        Batch {
+        LessonBatch {
             inputs: Inputs {
-                source: shaped(&source, &[b, source.len() / b]),
-                problems: shaped(&nodes.iter().map(|p| p.problem as i64).collect::<Vec<_>>(), &[nodes.len()]),
-                tokens: shaped(&encoded.tokens, &[nodes.len(), values.iter().sum()]),
+                source: shape_tensor(&source, &[b, source.len() / b]),
+                problems: shape_tensor(&nodes.iter().map(|p| p.problem as i64).collect::<Vec<_>>(), &[nodes.len()]),
+                tokens: shape_tensor(&encoded.tokens, &[nodes.len(), values.iter().sum()]),
                 vocabulary: vocabulary(featurizer),
-                features: shaped(&encoded.features, &[nodes.len(), featurizer.choice_width()]),
-                positions: shaped(&encoded.positions, &[nodes.len()]),
+                features: shape_tensor(&encoded.features, &[nodes.len(), featurizer.choice_width()]),
+                positions: shape_tensor(&encoded.positions, &[nodes.len()]),
             },
             groups,
             shares,
             finished: (nodes.len() - first) as i64,
-            chosen: shaped(&chosen, &[n, steps]),
-            ends: shaped(&ends, &[n]),
-            target: shaped(&target, &[b, rows]),
-            filler: shaped(&filler, &[b, rows]),
-            listed: shaped(&lessons.iter().map(|l| u8::from(!l.among_legal) as f32).collect::<Vec<_>>(), &[b, 1]),
+            chosen: shape_tensor(&chosen, &[n, steps]),
+            ends: shape_tensor(&ends, &[n]),
+            target: shape_tensor(&target, &[b, rows]),
+            filler: shape_tensor(&filler, &[b, rows]),
+            listed: shape_tensor(&lessons.iter().map(|l| u8::from(!l.among_legal) as f32).collect::<Vec<_>>(), &[b, 1]),
             costs: [0, 1].map(|which| costs.iter().map(|costs| costs[which]).collect()),
             shape: [b as i64, rows as i64],
         }
@@ -270,9 +270,9 @@ fn group(featurizer: &Featurizer, nodes: &[Placed], position: usize) -> Group {
     Group {
         count: nodes.len() as i64,
         tokens: TokenRange { first: featurizer.token(position, 0) as i64, count: values as i64 },
-        illegal: shaped(&illegal, &[nodes.len(), values]),
+        illegal: shape_tensor(&illegal, &[nodes.len(), values]),
         decided: (!columns.is_empty())
-            .then(|| (Tensor::from_slice(&columns), shaped(&numbers, &[nodes.len(), values, columns.len()]))),
+            .then(|| (Tensor::from_slice(&columns), shape_tensor(&numbers, &[nodes.len(), values, columns.len()]))),
     }
 }
 

@@ -71,8 +71,8 @@ fn lists(featurizer: &Featurizer, table: &Table, problems: &[usize], at: usize) 
     let mut lists = Lists::default();
     let most = MOST_ROWS / featurizer.kernel.parameters[at].values.len().max(1);
     for i in problems.iter().step_by(problems.len().div_ceil(most.max(1)).max(1)) {
-        let tried = &table.tried[*i];
-        let Some(TriedConfig { config, .. }) = tried.tuned() else { continue };
+        let tried = &table.problems[*i];
+        let Some(TriedConfig { config, .. }) = tried.tuned_config() else { continue };
         let instance = Instance::new(&featurizer.kernel, &tried.problem, &table.devices[tried.device]);
         let open = instance.space.completions(&config.0[..at])?;
         if open.only().is_some() {
@@ -103,7 +103,7 @@ fn row(
     let chosen: Vec<Choice> = prefix.iter().copied().chain([choice]).collect();
     out.extend(quantities);
     out.extend(featurizer.kernel.parameters.iter().zip(&chosen).map(|(p, c)| p.values[*c as usize] as f32));
-    featurizer.known(instance, &chosen, out);
+    featurizer.push_known(instance, &chosen, out);
     // what is not known is lower than any number
     out[first..].iter_mut().for_each(|x| *x = if x.is_nan() { f32::MIN } else { x.clamp(f32::MIN, f32::MAX) });
 }

@@ -167,7 +167,7 @@ impl Lesson {
         nodes.insert(prefix.to_vec(), node);
         self.prefixes.push(prefix.to_vec());
         self.legal.push(open);
-        featurizer.known(instance, prefix, &mut self.known);
+        featurizer.push_known(instance, prefix, &mut self.known);
         let mut weighed = Vec::new();
         if prefix.len() < featurizer.kernel.parameters.len() {
             featurizer.weigh(instance, prefix, open.iter(), &mut weighed);

@@ -19,8 +19,8 @@ use crate::network::init::random_small_weights;
 use crate::network::tensors::{Weights, to_arrays};
 use crate::plan::{Plan, SHARP};
 use seqtune_data::{KernelTable, Table, TriedConfig, today};
-use seqtune_eval::said::{said, trust_in_seen};
 use seqtune_eval::shown;
+use seqtune_eval::stated::{answers_of, trust_in_seen};
 use seqtune_kernel::canonical::{Canonical, structure};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 /// How a model is distilled.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DistilOptions {
     /// Sizes of the small decoder; `None` leaves them to the kind of data.
     pub hparams: Option<Hparams>,
     /// Problems that are invented between the measured ones; `None` leaves their number to the data.
@@ -68,7 +68,7 @@ const FEW: usize = 1_000;
 
 impl Recipe {
     /// Of so many problems to learn from.
-    fn new(options: &Options, tuned: bool, problems: usize) -> Recipe {
+    fn new(options: &DistilOptions, tuned: bool, problems: usize) -> Recipe {
         let small = Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 };
         let default = match tuned {
             true => {
@@ -110,9 +110,9 @@ impl Canonical for Recipe {
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { hparams: None, invented: None, steps: None, seed: 1, command: String::new() }
+impl Default for DistilOptions {
+    fn default() -> DistilOptions {
+        DistilOptions { hparams: None, invented: None, steps: None, seed: 1, command: String::new() }
     }
 }
 
@@ -143,7 +143,7 @@ pub fn distil(
     model: &Model,
     refined: Option<&Model>,
     corpus: &[KernelTable],
-    options: &Options,
+    options: &DistilOptions,
     folder: &Path,
     told: &mut dyn FnMut(Stage),
 ) -> Result<Model> {
@@ -186,7 +186,7 @@ fn checkpoint_key(model: &str, recipe: &Recipe, seed: u64, refined: Option<Strin
 ///
 /// # Errors
 /// As [`distil`].
-pub fn kept(model: &Model, corpus: &[KernelTable], options: &Options, folder: &Path) -> Result<Model> {
+pub fn distil_or_keep(model: &Model, corpus: &[KernelTable], options: &DistilOptions, folder: &Path) -> Result<Model> {
     let file = Model::small_file(folder);
     if file.is_file() {
         let small = Model::load(&file)?;
@@ -205,7 +205,7 @@ struct Distillation<'a> {
     table: &'a Table,
     featurizer: &'a Featurizer,
     whole: &'a Whole,
-    options: &'a Options,
+    options: &'a DistilOptions,
     recipe: Recipe,
 }
 
@@ -298,12 +298,12 @@ impl Distillation<'_> {
     /// Lessons of what was measured or tuned, by one target whatever is trained towards.
     fn validation(&self, indices: &[usize]) -> Result<Vec<Lesson>> {
         let make = |i: &usize| {
-            let tried = &self.table.tried[*i];
+            let tried = &self.table.problems[*i];
             let instance = Instance::new(self.kernel, &tried.problem, &self.table.devices[tried.device]);
             let wanted = |config: &Config, target| Wanted { config: config.clone(), target, costs: [f32::NAN; 2] };
             let mut lessons = Vec::new();
             if self.plan.tuned {
-                let Some(TriedConfig { config, .. }) = tried.tuned() else { return Ok(lessons) };
+                let Some(TriedConfig { config, .. }) = tried.tuned_config() else { return Ok(lessons) };
                 return Ok(vec![Lesson::new(self.featurizer, &instance, Objective::Time, vec![wanted(config, 1.0)])?]);
             }
             for objective in &self.model.meta.objectives {
@@ -322,25 +322,25 @@ impl Distillation<'_> {
     /// Calibrates the small decoder, and compares it with the whole model on the validation problems.
     fn compare(&self, small: &mut Model) -> Result<()> {
         let own = Predictor::new(self.kernel, small)?;
-        let divided = self.whole.divided(self.table, &self.plan.problems[0].validation);
+        let divided = self.whole.divide(self.table, &self.plan.problems[0].validation);
         let mut losses: Vec<PairedLoss> = Vec::new();
         let pair = |distilled: Option<f64>, full: Option<f64>| Some(PairedLoss { distilled: distilled?, full: full? });
         match self.plan.tuned {
             true => {
                 let mut all = Vec::new();
                 for Division { predictor: whole, indices } in divided {
-                    let of = |predictor| said(predictor, self.table, &indices, Objective::Time, threads());
+                    let of = |predictor| answers_of(predictor, self.table, &indices, Objective::Time, threads());
                     let (own, whole) = (of(&own)?, of(whole)?);
                     losses.extend(own.iter().zip(&whole).filter_map(|(s, w)| pair(s.first.lost, w.first.lost)));
                     all.extend(own);
                 }
                 small.meta.device_calibration.seen = trust_in_seen(&all);
-                small.meta.device_calibration.timed = Some(self.table.timed());
+                small.meta.device_calibration.timed = Some(self.table.timed_devices());
             }
             false => {
                 let mut all = Vec::new();
                 for Division { predictor: whole, indices } in divided {
-                    let (known, of_whole) = (self.known(&own, &indices)?, self.known(whole, &indices)?);
+                    let (known, of_whole) = (self.score_known(&own, &indices)?, self.score_known(whole, &indices)?);
                     let weights = whole.pool_weights();
                     let pairs = known.iter().zip(&of_whole);
                     losses.extend(pairs.filter_map(|(s, w)| pair(lost(s, &LIKELIHOOD), lost(w, &weights))));
@@ -357,11 +357,11 @@ impl Distillation<'_> {
     }
 
     /// Scores of all measured configs of problems, beside their costs.
-    fn known(&self, predictor: &Predictor, indices: &[usize]) -> Result<Vec<ScoredProblem>> {
+    fn score_known(&self, predictor: &Predictor, indices: &[usize]) -> Result<Vec<ScoredProblem>> {
         let asked: Vec<(usize, Objective)> =
             self.model.meta.objectives.iter().flat_map(|o| indices.iter().map(|i| (*i, *o))).collect();
         on_threads(&asked, threads(), |(i, objective)| {
-            let tried = &self.table.tried[*i];
+            let tried = &self.table.problems[*i];
             let device = &self.table.devices[tried.device];
             Ok(predictor.score_known(&tried.problem, device, *objective, &tried.costs(*objective))?.problem)
         })
@@ -385,7 +385,7 @@ mod tests {
     /// Written out: a key that changes orphans every checkpoint.
     #[test]
     fn digests_of_distillations_are_taken_of_this_text() {
-        let recipe = Recipe::new(&Options::default(), false, 10);
+        let recipe = Recipe::new(&DistilOptions::default(), false, 10);
         let expected = "abc Recipe { hparams: Hparams { width: 64, heads: 4, feed_forward: 128, encoder_layers: 1, decoder_layers: 2 }, \
                         invented: 4000, steps: 6000, batch: 16, rows: 32, measured: 0.5, rank: 2.0 } 7 Some(\"def\")";
         assert_eq!(checkpoint_key("abc", &recipe, 7, Some("def".into())), expected);

@@ -4,7 +4,7 @@
 use crate::distil::chain::Chain;
 use crate::distil::lesson::{ConfigShare, Lesson, Wanted};
 use crate::distil::whole::Whole;
-use crate::examples::{UnmeasuredProblem, between, contenders};
+use crate::examples::{UnmeasuredProblem, contenders, draw_between};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -81,7 +81,7 @@ impl Teacher<'_> {
     /// The error of a prediction.
     pub fn lessons(&self, invented: usize, seed: u64, told: &mut dyn FnMut(usize, usize)) -> Result<Vec<Lesson>> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.tried[*i]).collect();
+        let tried: Vec<&MeasuredProblem> = self.indices.iter().map(|i| &self.table.problems[*i]).collect();
         let mut asked: Vec<Asked> = Vec::new();
         for measured in tried.choose_multiple(&mut rng.clone(), self.most) {
             let (problem, device) = (measured.problem.clone(), &self.table.devices[measured.device]);
@@ -90,7 +90,7 @@ impl Teacher<'_> {
         let of_devices = self.whole.together(&tried);
         for i in 0..invented {
             let UnmeasuredProblem { problem, device } =
-                between(&self.featurizer.kernel, &of_devices[i % of_devices.len()], &mut rng);
+                draw_between(&self.featurizer.kernel, &of_devices[i % of_devices.len()], &mut rng);
             let device = &self.table.devices[device];
             asked.push(Asked { problem, device, measured: None, seed: rng.random() });
         }
@@ -126,33 +126,33 @@ impl Teacher<'_> {
         let Asked { problem, device, measured, .. } = asked;
         let beam = if measured.is_some() { BEAM } else { NARROW };
         let query = Query { objective: self.objective, top: beam, width: beam, ..Query::new(device) };
-        let found = match self.whole.on(device).predict_one(problem, &query) {
+        let found = match self.whole.predictor_on(device).predict_one(problem, &query) {
             Ok(found) => found.candidates,
             Err(Error::NoLegalConfig(_)) => return Ok(None),
             Err(e) => return Err(e),
         };
         let instance = Instance::new(&self.featurizer.kernel, problem, device);
         let configs = self.configs(asked, &instance, &found, others);
-        self.judged(asked, &instance, configs, Vec::new())
+        self.judge(asked, &instance, configs, Vec::new())
     }
 
     /// Configs as were measured, many of them far from the best: their order among themselves, which what the model finds tells little of.
     /// Those of the problem itself where it was measured, else those of one that was.
     fn list(&self, asked: &Asked) -> Result<Option<Lesson>> {
         let mut rng = ChaCha8Rng::seed_from_u64(!asked.seed);
-        let Some(of) = asked.measured.or_else(|| Some(&self.table.tried[*self.indices.choose(&mut rng)?])) else {
+        let Some(of) = asked.measured.or_else(|| Some(&self.table.problems[*self.indices.choose(&mut rng)?])) else {
             return Ok(None);
         };
         let instance = Instance::new(&self.featurizer.kernel, &asked.problem, asked.device);
         let costs = of.costs(self.objective);
         let configs = costs.iter().map(|known| known.config).filter(|c| instance.space.is_legal(c)).cloned().collect();
         let known = asked.measured.map_or(Vec::new(), |_| soft_target(&costs, self.tau));
-        let lesson = self.judged(asked, &instance, configs, known)?;
+        let lesson = self.judge(asked, &instance, configs, known)?;
         Ok(lesson.map(|lesson| Lesson { among_legal: false, ..lesson }))
     }
 
     /// What the model says of configs, and, in part, the share of the target that those have which are `known`; nothing of fewer than two.
-    fn judged(
+    fn judge(
         &self,
         asked: &Asked,
         instance: &Instance,
@@ -163,7 +163,7 @@ impl Teacher<'_> {
         if configs.len() < 2 {
             return Ok(None);
         }
-        let predictor = self.whole.on(device);
+        let predictor = self.whole.predictor_on(device);
         let scored = predictor.score(problem, device, self.objective, &configs)?;
         let scores: Vec<f64> = scored.iter().map(|s| predictor.pooled_score(s)).collect();
         // not calibrated: their scale is that of the measured target, towards which networks and trees were fitted
@@ -191,7 +191,7 @@ impl Teacher<'_> {
         let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
         let Some(Asked { device, .. }) = asked.first() else { return Ok(Vec::new()) };
         let query = Query { objective: self.objective, width: PREFIXES, ..Query::new(device) };
-        let said = self.whole.on(device).prefix_scores(&problems, &query)?;
+        let said = self.whole.predictor_on(device).prefix_scores(&problems, &query)?;
         let lessons = asked.iter().zip(said).map(|(asked, said)| self.lesson_of_prefixes(asked, said));
         Ok(lessons.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
@@ -207,8 +207,8 @@ impl Teacher<'_> {
             said.iter_mut().for_each(|asked| self.with_trees(chain, &instance, &quantities, asked));
         }
         let Some(last) = said.iter().max_by_key(|asked| asked.prefix.len()) else { return Ok(None) };
-        let tuned = measured.and_then(MeasuredProblem::tuned);
-        let Some(config) = tuned.map(|tuned| tuned.config.clone()).or_else(|| completed(&instance, last)) else {
+        let tuned = measured.and_then(MeasuredProblem::tuned_config);
+        let Some(config) = tuned.map(|tuned| tuned.config.clone()).or_else(|| complete_config(&instance, last)) else {
             return Ok(None);
         };
         let time = tuned.and_then(|tuned| tuned.outcome.time_us());
@@ -248,7 +248,7 @@ pub fn soft_target<'c>(costs: &[KnownCost<'c>], tau: f64) -> Vec<ConfigShare<'c>
 }
 
 /// A config that begins with a prefix and its most probable choice, and goes on with the first legal ones.
-fn completed(instance: &Instance, asked: &PrefixScores) -> Option<Config> {
+fn complete_config(instance: &Instance, asked: &PrefixScores) -> Option<Config> {
     let best = (0..asked.log.len()).max_by(|a, b| asked.log[*a].total_cmp(&asked.log[*b]))?;
     let mut config = asked.prefix.clone();
     config.push(asked.choices[best]);

@@ -1,7 +1,7 @@
 //! The small decoder's training: updates, validation, the best weights.
 
 use crate::checkpoint::{Checkpoint, Resumed};
-use crate::distil::batch::{Answers, Batch};
+use crate::distil::batch::{Answers, LessonBatch};
 use crate::distil::lesson::Lesson;
 use crate::distil::network::Student;
 use crate::loss;
@@ -53,7 +53,7 @@ pub struct BestWeights {
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct TrainerState {
     best: f64,
 }
 
@@ -76,7 +76,7 @@ impl Course<'_> {
             optimizer: AdamW::new(&weights),
             kept: copy(&weights),
             weights: copy(&weights),
-            state: State { best: f64::MAX },
+            state: TrainerState { best: f64::MAX },
         };
         let Resumed { weights, mut kept, mut optimizer, mut state } = checkpoint.resume()?.unwrap_or_else(fresh);
         let mut weights: Weights = weights.into_iter().map(|(n, t)| (n, t.set_requires_grad(true))).collect();
@@ -118,7 +118,7 @@ impl Course<'_> {
 
     fn loss(&self, weights: &Weights, lessons: &[&Lesson], rng: &mut ChaCha8Rng) -> Result<(Tensor, f64)> {
         let net = Student::new(&self.hparams, weights)?;
-        let batch = Batch::new(self.featurizer, lessons, self.rows, rng);
+        let batch = LessonBatch::new(self.featurizer, lessons, self.rows, rng);
         let Answers { log, costs, nats } = batch.forward(&net, self.featurizer.kernel_index);
         let log = log.view(batch.shape);
         let ranks = log.masked_fill(&batch.filler, loss::FILLER);
@@ -150,7 +150,7 @@ impl Course<'_> {
             let lessons: Vec<&Lesson> = lesson.iter().collect();
             // so many that none is left out
             let rows = if tuned { 1 } else { lessons[0].paths.len() * 3 / 2 + 1 };
-            let batch = Batch::new(self.featurizer, &lessons, rows, &mut rng);
+            let batch = LessonBatch::new(self.featurizer, &lessons, rows, &mut rng);
             let mut log = batch
                 .forward(&net, self.featurizer.kernel_index)
                 .log

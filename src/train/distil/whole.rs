@@ -37,7 +37,7 @@ impl Whole {
     }
 
     /// What answers on a device.
-    pub fn on(&self, device: &Device) -> &Predictor {
+    pub fn predictor_on(&self, device: &Device) -> &Predictor {
         self.refined_on(device).unwrap_or(&self.of_all)
     }
 
@@ -62,8 +62,8 @@ impl Whole {
     }
 
     /// Problems, divided by what answers them.
-    pub fn divided<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<Division<'w>> {
-        let is_refined = |i: &usize| self.is_refined_on(&table.devices[table.tried[*i].device]);
+    pub fn divide<'w>(&'w self, table: &Table, indices: &[usize]) -> Vec<Division<'w>> {
+        let is_refined = |i: &usize| self.is_refined_on(&table.devices[table.problems[*i].device]);
         let (refined, rest): (Vec<usize>, Vec<usize>) = indices.iter().partition(|i| is_refined(i));
         let refined = self.refined.as_ref().map(|(predictor, _)| Division { predictor, indices: refined });
         [Some(Division { predictor: &self.of_all, indices: rest }), refined].into_iter().flatten().collect()

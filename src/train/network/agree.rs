@@ -38,7 +38,7 @@ pub fn score_by_libtorch(
     let batch = Batch::new(featurizer, &[&quantities], rows.len(), &rows);
     let net = Transformer::new(&model.meta.hparams, &tensors::from_arrays(&weights))?;
     let Forward { decoded, scores: outputs } = no_grad(|| batch.forward(&net));
-    let log = numbers(&batch.chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float))?;
+    let log = numbers(&batch.take_chosen(&decoded.log).sum_dim_intlist(1, false, Kind::Float))?;
     let or_zeros = |scores: Option<Tensor>| scores.map_or(Ok(vec![0.0; log.len()]), |scores| numbers(&scores));
     let rank = outputs.rank.map(|rank| rank.log_softmax(0, Kind::Float));
     let (time, energy, rank) = (or_zeros(outputs.time)?, or_zeros(outputs.energy)?, or_zeros(rank)?);

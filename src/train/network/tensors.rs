@@ -9,7 +9,7 @@ use tch::{Kind, Tensor};
 pub type Weights = BTreeMap<String, Tensor>;
 
 /// The first line of what libtorch says: a C++ backtrace follows.
-pub fn failed(e: tch::TchError) -> Error {
+pub fn libtorch_error(e: tch::TchError) -> Error {
     let text = e.to_string();
     Error::Failed(format!("libtorch: {}", text.lines().next().unwrap_or_default()))
 }
@@ -19,7 +19,7 @@ pub fn failed(e: tch::TchError) -> Error {
 /// # Errors
 /// `Error::Failed` where libtorch does not give them.
 pub fn numbers(tensor: &Tensor) -> Result<Vec<f32>> {
-    Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1])).map_err(failed)
+    Vec::<f32>::try_from(tensor.to_kind(Kind::Float).reshape([-1])).map_err(libtorch_error)
 }
 
 /// Copies weights out of libtorch.

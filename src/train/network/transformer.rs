@@ -3,8 +3,8 @@
 //! Letters of the shapes: B problems, R rows (sequences) per problem, N = B R, M decoding steps per problem, S source tokens,
 //! W numbers of a source token, F features per step, C numbers per choice, D model width, H heads, V target tokens, K kernels.
 
-use crate::network::decoder::choices::{Choices, Judged};
-use crate::network::decoder::{Decoder, HiddenStates, Part, Pass};
+use crate::network::decoder::choices::{ChoiceScores, Choices};
+use crate::network::decoder::{Decoder, DecoderPart, HiddenStates, Pass};
 use crate::network::layers::{Dropout, FeedForward, Linear, Norm, SelfAttention, get, linears};
 use crate::network::tensors::Weights;
 use seqtune_kernel::error::Result;
@@ -47,11 +47,11 @@ impl Reranker {
 
     /// (N, 3) of configs with R rows for each of the B problems of `summary` (B, D).
     fn forward(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
-        self.out.forward(&self.judged(summary, finished, kernel))
+        self.out.forward(&self.judge(summary, finished, kernel))
     }
 
     /// What the three outputs are linear in: (N, D).
-    fn judged(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
+    fn judge(&self, summary: &Tensor, finished: &Finished, kernel: usize) -> Tensor {
         let (n, b) = (finished.instance.size()[0], summary.size()[0]);
         let problem = self.problem.forward(summary); // (B, D)
         let d = problem.size()[1];
@@ -117,7 +117,7 @@ pub struct Steps {
     /// Features of the prefix.
     pub features: Tensor,
     /// Problems that are decoded together, with what their steps see.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DecoderPart>,
     /// What may be chosen at each.
     pub choices: Choices,
     /// The kernel's tokens in the vocabulary: (V).
@@ -140,7 +140,7 @@ pub struct Decoded<'a> {
     /// Log-probability of each choice of each node, one after the other.
     pub log: Tensor,
     passes: Vec<Pass>,
-    judged: Judged,
+    judged: ChoiceScores,
 }
 
 impl Decoded<'_> {
@@ -261,7 +261,7 @@ impl Transformer {
             let rows = memory.view([-1, d]);
             let HiddenStates { states: hidden, passes } =
                 self.decoder.forward(embedded.copy(), &rows, sources, &steps.parts, dropout.as_deref_mut());
-            let judged = Judged::new(&hidden, &tokens, weigh, &steps.choices);
+            let judged = ChoiceScores::new(&hidden, &tokens, weigh, &steps.choices);
             (hidden, passes, judged)
         });
         let (hidden, log) = (leaf(&hidden), leaf(&judged.log));
@@ -269,10 +269,10 @@ impl Transformer {
     }
 
     /// What a re-ranker's heads are linear in, of finished configs of problems with sources (B, W of all tokens): (N, D); `None` without one.
-    pub fn judged(&self, source: &Tensor, finished: &Finished, kernel: usize) -> Option<Tensor> {
+    pub fn judge(&self, source: &Tensor, finished: &Finished, kernel: usize) -> Option<Tensor> {
         match &self.head {
             Head::Reranker(reranker) => {
-                Some(reranker.judged(&self.encode(source, kernel).select(1, 0), finished, kernel))
+                Some(reranker.judge(&self.encode(source, kernel).select(1, 0), finished, kernel))
             }
             Head::State(..) => None,
         }

@@ -1,12 +1,12 @@
 //! The forms in which CLBlast takes parameters: a C header that overrides them, and sections of its database.
 
-use seqtune_kernel::error::{Error, Result, input, quoted};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::spelling::{c_comment, c_names, c_string};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
 use serde_json::Value;
 
 /// A predicted config of a problem, with its predicted time in microseconds where the model knows times.
-pub struct Choice {
+pub struct PredictedConfig {
     /// Problem.
     pub problem: Problem,
     /// Config.
@@ -16,11 +16,11 @@ pub struct Choice {
 }
 
 /// Choices of one kernel, a row for each product.
-pub struct Table<'a> {
+pub struct ClblastTable<'a> {
     /// Kernel.
     pub kernel: &'a Kernel,
     /// Choices.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<PredictedConfig>,
 }
 
 /// First line of a header, by which one is known again.
@@ -42,7 +42,7 @@ pub fn whole_tiles(kernel: &Kernel, problem: &Problem) -> Problem {
 }
 
 /// Name of the kernel in calls of CLBlast's interface: `xgemm_direct` is `XgemmDirect` there.
-fn called(kernel: &Kernel) -> String {
+fn call_name(kernel: &Kernel) -> String {
     let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
     kernel.name.split('_').filter(|part| !part.is_empty()).map(capital).collect()
 }
@@ -59,13 +59,13 @@ fn sizes(kernel: &Kernel, problem: &Problem) -> Result<[u64; 3]> {
 }
 
 /// Precision of the choices, one of CLBlast's numbers.
-fn precision(Table { kernel, choices }: &Table) -> Result<String> {
+fn precision(ClblastTable { kernel, choices }: &ClblastTable) -> Result<String> {
     let at = kernel.fields.iter().position(|f| f.name == "precision");
-    let of = |choice: &Choice| at.map_or("32".into(), |at| kernel.fields[at].show(choice.problem.values[at]));
+    let of = |choice: &PredictedConfig| at.map_or("32".into(), |at| kernel.fields[at].show(choice.problem.values[at]));
     let first = choices.first().map(of).unwrap_or_default();
     match choices.iter().all(|choice| of(choice) == first) {
         true if choices.is_empty() || first.parse::<u32>().is_ok() => Ok(first),
-        true => input(format!("precision `{}` is none of CLBlast's, which are numbers", quoted(&first))),
+        true => input(format!("precision `{}` is none of CLBlast's, which are numbers", quote(&first))),
         false => input("the problems are of several precisions; write a file for each"),
     }
 }
@@ -74,7 +74,7 @@ fn precision(Table { kernel, choices }: &Table) -> Result<String> {
 ///
 /// # Errors
 /// [`Error::Input`] where a kernel is no matrix product, or problems are of several precisions.
-pub fn write_header(tables: &[Table], about: &str) -> Result<String> {
+pub fn write_header(tables: &[ClblastTable], about: &str) -> Result<String> {
     // beside `seqtune_gemm_use`, which sets them all
     let names = c_names(tables.iter().map(|table| table.kernel.name.as_str()), &["gemm".into()]);
     let names: Vec<String> = names.iter().map(|name| format!("seqtune_{name}")).collect();
@@ -95,7 +95,7 @@ pub fn write_header(tables: &[Table], about: &str) -> Result<String> {
 }
 
 /// Table, search and override of one kernel, whose names in C begin with `name`.
-fn part(table: &Table, name: &str) -> Result<String> {
+fn part(table: &ClblastTable, name: &str) -> Result<String> {
     let (kernel, choices) = (table.kernel, &table.choices);
     let precision = precision(table)?;
     let parameters = &kernel.parameters;
@@ -120,7 +120,7 @@ fn part(table: &Table, name: &str) -> Result<String> {
          \x20   const size_t* values = {name}_find(m, n, k);\n    if (!values) return CLBlastSuccess;\n\
          \x20   return CLBlastOverrideParameters(device, {called}, (CLBlastPrecision){precision}, {count},\n\
          \x20                                    (const char**){name}_names, values);\n}}\n\n",
-        called = c_string(&called(kernel)),
+        called = c_string(&call_name(kernel)),
         count = parameters.len(),
         rows_count = choices.len(),
     ))
@@ -131,7 +131,7 @@ fn part(table: &Table, name: &str) -> Result<String> {
 ///
 /// # Errors
 /// As [`write_header`].
-pub fn write_database(tables: &[Table], device: &Device, about: &str) -> Result<String> {
+pub fn write_database(tables: &[ClblastTable], device: &Device, about: &str) -> Result<String> {
     let mut sections = Vec::new();
     for table in tables {
         let precision = precision(table)?;
@@ -143,7 +143,7 @@ pub fn write_database(tables: &[Table], device: &Device, about: &str) -> Result<
     serde_json::to_string_pretty(&file).map_err(|e| Error::Failed(format!("writing JSON: {e}")))
 }
 
-fn section(kernel: &Kernel, device: &Device, choice: &Choice, precision: &str) -> Result<Value> {
+fn section(kernel: &Kernel, device: &Device, choice: &PredictedConfig, precision: &str) -> Result<Value> {
     let [m, n, k] = sizes(kernel, &choice.problem)?;
     let chosen = kernel.parameters.iter().zip(&choice.config.0);
     let mut parameters: serde_json::Map<String, Value> =
@@ -156,6 +156,6 @@ fn section(kernel: &Kernel, device: &Device, choice: &Choice, precision: &str) -
         "clblast_device_architecture": if kind == "CPU" { "" } else { &device.architecture },
         "clblast_device_name": device.name, "device": device.name,
         "arg_m": m.to_string(), "arg_n": n.to_string(), "arg_k": k.to_string(),
-        "results": [{ "kernel": called(kernel), "time": choice.time_us.map(|us| us / 1e3), "parameters": parameters }],
+        "results": [{ "kernel": call_name(kernel), "time": choice.time_us.map(|us| us / 1e3), "parameters": parameters }],
     }))
 }

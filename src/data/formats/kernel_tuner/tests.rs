@@ -1,7 +1,7 @@
 //! Cache files as they come, and as they are written.
 
 use super::*;
-use crate::formats::sweep::{Import, Imported};
+use crate::formats::sweep::{ImportedSweep, SweepImport};
 use crate::record::{Energy, Measurement};
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ fn sizes_are_numbers_in_every_way_and_none_where_one_is_not() {
 }
 
 /// Imports entries of `gemm`'s default config, each with more behind it.
-fn imported(device: &str, entries: &[(&str, &str)]) -> Imported {
+fn imported(device: &str, entries: &[(&str, &str)]) -> ImportedSweep {
     let kernel = Kernel::open("gemm").unwrap();
     let config = kernel.default_config();
     let names: Vec<&str> = kernel.parameters.iter().map(|p| p.name.as_str()).collect();
@@ -144,8 +144,8 @@ fn imported(device: &str, entries: &[(&str, &str)]) -> Imported {
     let entries: Vec<String> = entries.iter().map(entry).collect();
     let names = serde_json::to_string(&names).unwrap();
     let text = format!(r#"{{"tune_params_keys": {names}, "cache": {{{}}}}}"#, entries.join(","));
-    let device = Device::described(device).unwrap();
-    let mut import = Import::new(&kernel, &device, String::new());
+    let device = Device::find_described(device).unwrap();
+    let mut import = SweepImport::new(&kernel, &device, String::new());
     import.add("a.json", read_cache(&text).unwrap(), "M=3,N=2,K=1").unwrap();
     import.finish()
 }
@@ -185,7 +185,7 @@ fn entries_that_are_there_twice_count_once_and_a_config_measured_again_has_all_s
 #[test]
 fn a_cache_that_was_written_is_read_again_with_every_sample_problem_failure_and_joule() {
     let kernel = Kernel::open("gemm").unwrap();
-    let device = Device::described("H100").unwrap();
+    let device = Device::find_described("H100").unwrap();
     let config: Arc<str> = kernel.show_config(&kernel.default_config()).into();
     let problem: Arc<str> = kernel.show_problem(&kernel.problem("M=3,N=2,K=1,transA=T").unwrap()).into();
     let record = |group: usize, outcome| Record {
@@ -208,7 +208,7 @@ fn a_cache_that_was_written_is_read_again_with_every_sample_problem_failure_and_
     let sweep = read_cache(&text).unwrap();
     assert_eq!((sweep.device.as_deref(), &sweep.sizes[..]), (Some("H100"), &[3, 2, 1][..]));
     let problem = sweep.problem(&kernel).unwrap();
-    let mut import = Import::new(&kernel, &device, String::new());
+    let mut import = SweepImport::new(&kernel, &device, String::new());
     import.add("a.json", sweep, &problem).unwrap();
     assert_eq!(import.finish().dataset.records, records);
 }

@@ -5,7 +5,7 @@ use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::{Convolution, FLAT_DEPTH, LAYOUTS, MOST, SIZES, place_of, sizes_of};
 use crate::formats::miopen::layer::Layer;
 use crate::formats::miopen::table::{Each, NumberedLine, Unsaid, convolutions_of_table, is_head};
-use seqtune_kernel::error::{Error, Result, quoted};
+use seqtune_kernel::error::{Error, Result, quote};
 use std::collections::{HashMap, HashSet};
 
 /// An option's short and long name, and its default.
@@ -75,7 +75,7 @@ const FIXED: [(&str, &str, &str); 9] = [
 const LAYOUT_OPTIONS: [(&str, &str); 3] = [("-I", "--in_layout"), ("-f", "--fil_layout"), ("-O", "--out_layout")];
 
 /// The options of a command line.
-struct Options<'a> {
+struct DriverOptions<'a> {
     values: [u32; OPTIONS.len()],
     dimensions: u32,
     layout: &'a str,
@@ -115,7 +115,7 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
         Some("convint8") => "INT8",
         other => return Err(bad(format!("`{}` is not conv, convfp16, convbfp16 or convint8", other.unwrap_or("")))),
     };
-    let Options { values, dimensions, layout } = options(&words[at + 2..]).map_err(bad)?;
+    let DriverOptions { values, dimensions, layout } = options(&words[at + 2..]).map_err(bad)?;
     let [n, c, h, w, k, r, s, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, groups, directions, depth @ ..] =
         values;
     let depth = if dimensions == 3 { depth } else { FLAT_DEPTH };
@@ -132,7 +132,7 @@ pub fn convolutions_of_command(line: &str) -> Result<Vec<Convolution>> {
 }
 
 /// Reads the options behind the driver's name; the sentence where one cannot be read.
-fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
+fn options<'a>(words: &[&'a str]) -> std::result::Result<DriverOptions<'a>, String> {
     let mut values = OPTIONS.map(|(_, _, default)| default);
     let (mut layouts, mut dimensions) = ([None; 3], 2);
     let (mut rest, mut seen) = (words.iter(), HashMap::new());
@@ -173,7 +173,7 @@ fn options<'a>(words: &[&'a str]) -> std::result::Result<Options<'a>, String> {
     }
     match layouts.into_iter().flatten().find(|other| *other != layout) {
         Some(other) => Err(format!("layouts {layout} and {other} in one convolution are not described")),
-        None => Ok(Options { values, dimensions, layout }),
+        None => Ok(DriverOptions { values, dimensions, layout }),
     }
 }
 
@@ -196,7 +196,7 @@ pub struct Lines {
 pub fn convolutions_of_lines(text: &str, unsaid: &Unsaid) -> Result<Vec<Convolution>> {
     let mut all = Vec::new();
     each_line(text, unsaid, &mut |at, found| {
-        all.extend(found.map_err(|e| e.at(format!("line {}", at + 1)))?);
+        all.extend(found.map_err(|e| e.at_place(format!("line {}", at + 1)))?);
         Ok(())
     })?;
     Ok(all)
@@ -217,8 +217,8 @@ pub fn readable_lines(text: &str, unsaid: &Unsaid) -> Result<Lines> {
                 let (place, line, what) = (format!("line {}", at + 1), lines[at], e.to_string());
                 // the line belongs to the example
                 let reason = what.strip_prefix(&format!("`{line}`: ")).unwrap_or(&what);
-                found.left_out.add(reason, &format!("{place}: `{}`", quoted(line)));
-                first.get_or_insert(e.at(place));
+                found.left_out.add(reason, &format!("{place}: `{}`", quote(line)));
+                first.get_or_insert(e.at_place(place));
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> Result<Rows> {
     let bytes = contents(path)?;
     let log = if sqlite::has_log(&bytes) { log_of(path)? } else { None };
     let read = if bytes.starts_with(sqlite::MAGIC) { sqlite::read(&bytes, log.as_deref()) } else { parse(&bytes) };
-    read.map_err(|e| e.at(path.display()))
+    read.map_err(|e| e.at_place(path.display()))
 }
 
 /// The log beside a database, which may have its newest rows; `None` where there is none, or an empty one.
@@ -46,7 +46,7 @@ pub fn parse(bytes: &[u8]) -> Result<Rows> {
 /// [`Error::File`] where the file is missing, [`Error::Input`] where it is damaged or no find database.
 pub fn read_times(path: &Path, times: &mut Times) -> Result<ReadTimes> {
     let bytes = contents(path)?;
-    let at = |e: Error| e.at(path.display());
+    let at = |e: Error| e.at_place(path.display());
     if bytes.starts_with(sqlite::MAGIC) {
         return input("is no find database, but one of SQLite; a performance database is imported without --find-db")
             .map_err(at);

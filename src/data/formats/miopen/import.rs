@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What to import and how.
-pub struct Import<'a> {
+pub struct MiopenOptions<'a> {
     /// Solvers wanted, without arguments; all that have a kernel where empty.
     pub solvers: &'a [String],
     /// By the name of the device that they were measured on.
@@ -38,7 +38,7 @@ pub struct NamedRows {
 
 /// The datasets, and what became of the rows.
 #[derive(Default)]
-pub struct Imported {
+pub struct ImportedMiopen {
     /// By device and solver.
     pub datasets: BTreeMap<(String, String), Dataset>,
     /// Rows read.
@@ -72,9 +72,9 @@ pub struct Kept {
     pub records: usize,
 }
 
-impl Imported {
+impl ImportedMiopen {
     fn count(&mut self, solver: &Solver, row: &Row, argument: Option<&str>, device: &Device) {
-        let Some(kept) = solver.kept(row, argument, device) else { return };
+        let Some(kept) = solver.rules_kept(row, argument, device) else { return };
         let new = || {
             let rules = solver.kernel.rules.iter().chain(&solver.kernel.constraints);
             rules.map(|rule| Kept { rule: rule.to_string(), kept: 0, records: 0 }).collect()
@@ -109,15 +109,20 @@ fn by_input(times: &Times) -> HashMap<(Convolution, &str), Option<f64>> {
 ///
 /// # Errors
 /// [`Error::Kernel`](seqtune_predict::Error::Kernel) where a solver's kernel cannot be read.
-pub fn import(databases: &[NamedRows], ask: &Import, progress: &mut dyn FnMut(usize)) -> Result<Imported> {
+pub fn import(databases: &[NamedRows], ask: &MiopenOptions, progress: &mut dyn FnMut(usize)) -> Result<ImportedMiopen> {
     let kernels = kernels(databases)?;
     let mut solvers: HashMap<&str, Solver> = HashMap::new();
     for (name, kernel) in &kernels {
         let solver = Solver { kernel, columns: Columns::new(kernel)?, checker: Checker::new(kernel) };
         solvers.insert(name, solver);
     }
-    let mut importer =
-        Importer { ask, solvers, places: HashMap::new(), again: BTreeMap::new(), imported: Imported::default() };
+    let mut importer = MiopenImporter {
+        ask,
+        solvers,
+        places: HashMap::new(),
+        again: BTreeMap::new(),
+        imported: ImportedMiopen::default(),
+    };
     let none = Times::new();
     for NamedRows { place, device, rows } in databases {
         let times = ask.times.get(&device.name).unwrap_or(&none);
@@ -171,21 +176,21 @@ impl Database<'_> {
 }
 
 /// The datasets while they are filled.
-struct Importer<'a> {
-    ask: &'a Import<'a>,
+struct MiopenImporter<'a> {
+    ask: &'a MiopenOptions<'a>,
     solvers: HashMap<&'a str, Solver<'a>>,
     /// By device, solver and problem, the place in its dataset.
     places: HashMap<(String, String, String), usize>,
     /// By device, solver and place, another result of that problem.
     again: BTreeMap<(String, String, usize), Record>,
-    imported: Imported,
+    imported: ImportedMiopen,
 }
 
-impl Importer<'_> {
+impl MiopenImporter<'_> {
     /// Adds a row to its dataset, or counts why it is left out.
     fn add(&mut self, database: &Database, row: &Row) {
         let SolverName { name, argument } = SolverName::read(&row.solver);
-        let Importer { ask, solvers, imported, .. } = self;
+        let MiopenImporter { ask, solvers, imported, .. } = self;
         if !ask.solvers.is_empty() && !ask.solvers.iter().any(|s| s == name) {
             return;
         }
@@ -268,7 +273,7 @@ impl Importer<'_> {
     }
 }
 
-fn header(kernel: &Kernel, device: &Device, place: &str, ask: &Import) -> Header {
+fn header(kernel: &Kernel, device: &Device, place: &str, ask: &MiopenOptions) -> Header {
     let tool = "MIOpen's search: the best config that it found".into();
     let provenance = Provenance::Imported { tool, files: vec![place.into()] };
     Header::new(kernel, device, 0, provenance, ask.command.clone())
@@ -298,10 +303,10 @@ impl Solver<'_> {
     }
 
     /// Whether each rule and each constraint is kept by a row whose problem and config can be read; `None` of another row.
-    fn kept(&self, row: &Row, argument: Option<&str>, device: &Device) -> Option<Vec<bool>> {
+    fn rules_kept(&self, row: &Row, argument: Option<&str>, device: &Device) -> Option<Vec<bool>> {
         let problem = row.convolution.problem(self.kernel, argument).ok()?;
         let config = self.columns.read(&problem, &row.params).ok()?;
         let envs = [self.kernel.env(&problem, None), self.kernel.env_of(&problem, Some(device), &config)];
-        Some(self.checker.kept(&envs[0], &envs[1]))
+        Some(self.checker.rules_kept(&envs[0], &envs[1]))
     }
 }

@@ -31,8 +31,8 @@ pub use convolution::{BATCH, Convolution, DIRECTIONS, DTYPES, LAYOUTS, is_of_con
 pub use driver::{Lines, convolutions_of_command, convolutions_of_lines, readable_lines};
 pub use export::{Export, device_name, solver_name};
 pub use files::{parse, read, read_times};
-pub use import::{Import, Imported, Kept, NamedRows, import};
-pub use names::{Named, named};
-pub use ranges::{SizeRange, Stretched, stretched};
+pub use import::{ImportedMiopen, Kept, MiopenOptions, NamedRows, import};
+pub use names::{Named, read_name};
+pub use ranges::{SizeRange, Stretched, stretch};
 pub use rows::{ReadTimes, Row, Rows, Times};
 pub use table::Unsaid;

@@ -26,7 +26,7 @@ const OTHERS: [(&str, u32, &str); 8] = [
 
 /// Reads the name of a database, without its endings: `gfx906_60`, `gfx90a6e`, `gfx906_nosramecc_60`, also with a date behind it. Units are decimal
 /// behind `_` up to 64, else hexadecimal; databases of `gfx11` and later that come with MIOpen count single units, in hexadecimal.
-pub fn named(stem: &str) -> Option<Named> {
+pub fn read_name(stem: &str) -> Option<Named> {
     let mut parts = stem.split('_');
     let (first, mut behind) = (parts.next()?, parts.peekable());
     while behind
@@ -64,9 +64,9 @@ impl Named {
     ///
     /// # Errors
     /// [`Error::DeviceNotFound`] where none is described, with what the name tells.
-    pub fn described(&self, stem: &str) -> Result<Device> {
+    pub fn described_device(&self, stem: &str) -> Result<Device> {
         let Named { architecture, units } = self;
-        let known = Device::shipped()?.into_iter().find(|device| self.is(device));
+        let known = Device::all_shipped()?.into_iter().find(|device| self.is(device));
         known.ok_or_else(|| {
             let other = OTHERS.iter().find(|(own, count, _)| own == architecture && count == units);
             let called = other.map_or(String::new(), |(.., name)| format!(", such as {name}"));
@@ -110,8 +110,8 @@ mod tests {
             ("gfx115128", None),
             ("gfx120020", None),
         ] {
-            let found = named(stem).unwrap_or_else(|| panic!("{stem}"));
-            match (found.described(stem), expected) {
+            let found = read_name(stem).unwrap_or_else(|| panic!("{stem}"));
+            match (found.described_device(stem), expected) {
                 (Ok(device), Some(name)) => assert_eq!(device.name, name, "{stem}"),
                 (Err(e), None) => assert!(e.to_string().contains(", such as "), "{stem}: {e}"),
                 (other, _) => panic!("{stem}: {other:?}"),
@@ -120,7 +120,7 @@ mod tests {
         for other in
             ["", "gfx", "gfx906", "gfx906_", "gfx906_x", "gfx906_65", "mystery", "Fiji", "gfx90", "gfx9zz_60", "906_60"]
         {
-            assert_eq!(named(other), None, "{other}");
+            assert_eq!(read_name(other), None, "{other}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Conversion between configs and their text in databases.
 
-use crate::dataset::damaged;
+use crate::dataset::damaged_file;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Choice, Config, Instances, Kernel, Problem};
 
 /// Content of a column.
-enum Column<'k> {
+enum ParamColumn<'k> {
     Parameter(usize),
     Literal(&'k str),
     /// Index of a field, and the text of each of its labels.
@@ -23,7 +23,7 @@ pub struct Columns<'k> {
 
 enum Notation<'k> {
     /// Between commas.
-    Columns(Vec<Column<'k>>),
+    Columns(Vec<ParamColumn<'k>>),
     /// The name of an instance; with a parameter, its value behind a `+`.
     Names(&'k Instances, Option<usize>),
 }
@@ -40,25 +40,25 @@ impl<'k> Columns<'k> {
         };
         let column = |text: &'k String| {
             if text == "*" {
-                Ok(Column::Ignored)
+                Ok(ParamColumn::Ignored)
             } else if let Some(literal) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
-                Ok(Column::Literal(literal))
+                Ok(ParamColumn::Literal(literal))
             } else if let Some(name) = text.strip_prefix("*[").and_then(|t| t.strip_suffix(']')) {
-                Ok(Column::Repeated(parameter(name)?))
+                Ok(ParamColumn::Repeated(parameter(name)?))
             } else if let Some((field, texts)) = text.split_once(':') {
                 match kernel.fields.iter().position(|f| f.name == field) {
-                    Some(i) => Ok(Column::Field(i, texts.split('|').collect())),
+                    Some(i) => Ok(ParamColumn::Field(i, texts.split('|').collect())),
                     None => input(format!("kernel {}: column `{text}` names no field", kernel.name)),
                 }
             } else {
-                Ok(Column::Parameter(parameter(text)?))
+                Ok(ParamColumn::Parameter(parameter(text)?))
             }
         };
         let suffix = kernel.database.suffix.as_deref().map(parameter).transpose()?;
         let notation = match (&kernel.instances, kernel.database.columns.is_empty()) {
             (_, false) => Notation::Columns(kernel.database.columns.iter().map(column).collect::<Result<_>>()?),
             (Some(instances), true) if instances.are_named() => Notation::Names(instances, suffix),
-            (_, true) => Notation::Columns((0..kernel.parameters.len()).map(Column::Parameter).collect()),
+            (_, true) => Notation::Columns((0..kernel.parameters.len()).map(ParamColumn::Parameter).collect()),
         };
         Ok(Columns { kernel, notation })
     }
@@ -73,7 +73,7 @@ impl<'k> Columns<'k> {
             Notation::Names(instances, suffix) => self.of_name(instances, *suffix, params)?,
         };
         let choices = choices.into_iter().collect::<Option<Vec<_>>>();
-        Ok(Config(choices.ok_or_else(|| damaged("[database]"))?))
+        Ok(Config(choices.ok_or_else(|| damaged_file("[database]"))?))
     }
 
     /// The choice of a parameter's value as text.
@@ -101,7 +101,7 @@ impl<'k> Columns<'k> {
         Ok(choices)
     }
 
-    fn of_columns(&self, columns: &[Column], problem: &Problem, params: &str) -> Result<Vec<Option<Choice>>> {
+    fn of_columns(&self, columns: &[ParamColumn], problem: &Problem, params: &str) -> Result<Vec<Option<Choice>>> {
         let texts: Vec<&str> = params.split(',').map(str::trim).collect();
         let mut choices: Vec<Option<Choice>> = vec![None; self.kernel.parameters.len()];
         if texts.len() != columns.len() {
@@ -110,13 +110,13 @@ impl<'k> Columns<'k> {
         let mut texts = texts.into_iter();
         for column in columns {
             match column {
-                Column::Parameter(i) => choices[*i] = Some(self.choice(*i, texts.next().unwrap_or_default())?),
+                ParamColumn::Parameter(i) => choices[*i] = Some(self.choice(*i, texts.next().unwrap_or_default())?),
                 // what the brackets repeat was read before
-                Column::Ignored | Column::Repeated(_) => drop(texts.next()),
-                Column::Literal(literal) if texts.next() == Some(literal) => {}
-                Column::Field(i, labels) if texts.next() == labels.get(problem.values[*i] as usize).copied() => {}
-                Column::Literal(literal) => return input(format!("a column is not `{literal}`")),
-                Column::Field(i, _) => {
+                ParamColumn::Ignored | ParamColumn::Repeated(_) => drop(texts.next()),
+                ParamColumn::Literal(literal) if texts.next() == Some(literal) => {}
+                ParamColumn::Field(i, labels) if texts.next() == labels.get(problem.values[*i] as usize).copied() => {}
+                ParamColumn::Literal(literal) => return input(format!("a column is not `{literal}`")),
+                ParamColumn::Field(i, _) => {
                     return input(format!(
                         "a column does not agree with the problem's {}",
                         self.kernel.fields[*i].name
@@ -130,12 +130,12 @@ impl<'k> Columns<'k> {
     /// Formats a config, as MIOpen reads it.
     pub fn write(&self, problem: &Problem, config: &Config) -> String {
         let value = |i: usize| self.kernel.parameters[i].values[config.0[i] as usize];
-        let text = |column: &Column| match column {
-            Column::Parameter(i) => value(*i).to_string(),
-            Column::Literal(literal) => literal.to_string(),
-            Column::Field(i, labels) => labels[problem.values[*i] as usize].to_string(),
-            Column::Repeated(i) if value(*i) != 0 => format!("0[{}]", value(*i)),
-            Column::Ignored | Column::Repeated(_) => "0".into(),
+        let text = |column: &ParamColumn| match column {
+            ParamColumn::Parameter(i) => value(*i).to_string(),
+            ParamColumn::Literal(literal) => literal.to_string(),
+            ParamColumn::Field(i, labels) => labels[problem.values[*i] as usize].to_string(),
+            ParamColumn::Repeated(i) if value(*i) != 0 => format!("0[{}]", value(*i)),
+            ParamColumn::Ignored | ParamColumn::Repeated(_) => "0".into(),
         };
         match &self.notation {
             Notation::Columns(columns) => columns.iter().map(text).collect::<Vec<_>>().join(","),

@@ -69,7 +69,7 @@ pub struct Stretched {
 ///
 /// # Errors
 /// [`Error::Input`] where they are more than [`limits::CONVOLUTIONS`], a size is out of range, or has two ranges.
-pub fn stretched(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<Stretched> {
+pub fn stretch(convolutions: &[Convolution], ranges: &[SizeRange]) -> Result<Stretched> {
     let each = ranges.iter().try_fold(1usize, |product, range| product.checked_mul(range.values.len()));
     let count = each.and_then(|each| each.checked_mul(convolutions.len()));
     if count.is_none_or(|count| count > limits::CONVOLUTIONS) {

@@ -2,7 +2,7 @@
 
 use crate::bad_rows::BadRows;
 use crate::formats::miopen::convolution::Convolution;
-use seqtune_kernel::error::quoted;
+use seqtune_kernel::error::quote;
 use std::collections::HashMap;
 
 /// What a performance database holds.
@@ -44,7 +44,7 @@ pub(crate) fn check_solver(solver: &str) -> std::result::Result<(), String> {
     let name = SolverName::read(solver).name;
     match !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         true => Ok(()),
-        false => Err(format!("`{}` is no name of a solver", quoted(solver))),
+        false => Err(format!("`{}` is no name of a solver", quote(solver))),
     }
 }
 

@@ -25,7 +25,7 @@ pub fn has_log(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) && bytes.get(MODES).is_some_and(|modes| modes.contains(&2))
 }
 
-fn failed(e: rusqlite::Error) -> Error {
+fn sqlite_error(e: rusqlite::Error) -> Error {
     Error::Input(format!("is a damaged or foreign SQLite database ({e}); fetch it again"))
 }
 
@@ -40,7 +40,7 @@ impl Copied {
     /// A copy in memory; where there is a log, in a folder of its own, so that SQLite can put both together.
     fn new(bytes: &[u8], log: Option<&[u8]>) -> Result<Copied> {
         let Some(log) = log else {
-            let mut connection = Connection::open_in_memory().map_err(failed)?;
+            let mut connection = Connection::open_in_memory().map_err(sqlite_error)?;
             let mut plain = Vec::new();
             let from = if has_log(bytes) {
                 plain.extend_from_slice(bytes);
@@ -49,26 +49,27 @@ impl Copied {
             } else {
                 bytes
             };
-            connection.deserialize_read_exact(MAIN_DB, from, from.len(), true).map_err(failed)?;
+            connection.deserialize_read_exact(MAIN_DB, from, from.len(), true).map_err(sqlite_error)?;
             return Ok(Copied { connection, _folder: None });
         };
         let folder = tempfile::tempdir().map_err(io(Path::new("a temporary folder")))?;
         let path = folder.path().join("copy.db");
         write_whole(&path, bytes)?;
         write_whole(&folder.path().join("copy.db-wal"), log)?;
-        Ok(Copied { connection: Connection::open(&path).map_err(failed)?, _folder: Some(folder) })
+        Ok(Copied { connection: Connection::open(&path).map_err(sqlite_error)?, _folder: Some(folder) })
     }
 
     /// Refuses what is damaged, and what is no table: a view may have rows without end.
     fn check(&self) -> Result<()> {
-        let check: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
+        let check: String =
+            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(sqlite_error)?;
         if check != "ok" {
             return input(format!("the SQLite database is damaged ({}); fetch it again", check.replace('\n', " ")));
         }
         for table in ["perf_db", "config"] {
             let select = "SELECT type, coalesce(sql, '') FROM sqlite_master WHERE lower(name) = ?1 AND type IN ('table', 'view')";
             let read = |row: &rusqlite::Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-            let found = self.connection.query_row(select, [table], read).optional().map_err(failed)?;
+            let found = self.connection.query_row(select, [table], read).optional().map_err(sqlite_error)?;
             let is_table =
                 |(kind, sql): &(String, String)| kind == "table" && sql.to_uppercase().starts_with("CREATE TABLE");
             match found {
@@ -87,7 +88,7 @@ impl Copied {
     /// Whether `perf_db` tells each row's device: databases of several devices do.
     fn has_devices(&self) -> Result<bool> {
         let select = "SELECT count(*) FROM pragma_table_info('perf_db') WHERE name IN ('arch', 'num_cu')";
-        let count: i64 = self.connection.query_row(select, [], |row| row.get(0)).map_err(failed)?;
+        let count: i64 = self.connection.query_row(select, [], |row| row.get(0)).map_err(sqlite_error)?;
         Ok(count == 2)
     }
 }
@@ -103,12 +104,13 @@ pub fn read(bytes: &[u8], log: Option<&[u8]>) -> Result<Rows> {
     let more = if copied.has_devices()? { ", perf_db.arch, perf_db.num_cu" } else { "" };
     let connection = &copied.connection;
     // a row of perf_db has one config
-    let count: i64 = connection.query_row("SELECT count(*) FROM perf_db", [], |row| row.get(0)).map_err(failed)?;
+    let count: i64 =
+        connection.query_row("SELECT count(*) FROM perf_db", [], |row| row.get(0)).map_err(sqlite_error)?;
     let most = usize::try_from(count).unwrap_or(0).min(MOST_ROWS);
-    let mut statement = connection.prepare(&format!("SELECT {COLUMNS}{more} {TABLES}")).map_err(failed)?;
-    let mut found = statement.query([]).map_err(failed)?;
+    let mut statement = connection.prepare(&format!("SELECT {COLUMNS}{more} {TABLES}")).map_err(sqlite_error)?;
+    let mut found = statement.query([]).map_err(sqlite_error)?;
     let mut all = Rows::default();
-    while let Some(row) = found.next().map_err(failed)? {
+    while let Some(row) = found.next().map_err(sqlite_error)? {
         let number = all.rows.len() + all.bad.rows() + 1;
         if number > most {
             return input(format!(

@@ -8,15 +8,15 @@ fn opened(place: &str, text: String) -> OpenedText {
     OpenedText { place: place.into(), text }
 }
 
-fn ask(key: &[&str]) -> Options {
+fn ask(key: &[&str]) -> TritonOptions {
     let set = ["mat1_stride_0=64", "mat1_stride_1=1", "mat2_stride_0=48", "mat2_stride_1=1"];
     let source = |(field, from): (&str, &str)| FieldSource { field: field.into(), from: from.into() };
     let set = set.iter().filter_map(|pair| pair.split_once('=')).map(source).collect();
     let key = key.iter().map(|name| name.to_string()).collect();
-    Options { device: Device::described("A100").unwrap(), key, set, command: String::new() }
+    TritonOptions { device: Device::find_described("A100").unwrap(), key, set, command: String::new() }
 }
 
-fn triton(key: &str, rows: &[String], names: &[&str]) -> Result<Imported> {
+fn triton(key: &str, rows: &[String], names: &[&str]) -> Result<ImportedTriton> {
     let text = format!(r#"{{"key": [{key}], "configs_timings": [{}]}}"#, rows.join(", "));
     import(&Kernel::open("triton_mm").unwrap(), &[opened("a.autotune.json", text)], ask(names))
 }
@@ -56,8 +56,8 @@ fn tensors_of_other_data_types_are_refused_where_no_field_tells_them_apart_and_t
             opened(place, format!(r#"{{"key": [{key}], "configs_timings": [{row}]}}"#))
         };
         let files: Vec<_> = ["a", "b"].into_iter().zip(keys.into_iter().zip([0.5, 0.75])).map(file).collect();
-        let device = Device::described("A100").unwrap();
-        import(&kernel, &files, Options { device, key: Vec::new(), set: Vec::new(), command: String::new() })
+        let device = Device::find_described("A100").unwrap();
+        import(&kernel, &files, TritonOptions { device, key: Vec::new(), set: Vec::new(), command: String::new() })
     };
     let half = r#"4096, "torch.float16""#;
     let told = import([half, r#"8192, "torch.float32""#]).err().unwrap().to_string();
@@ -114,13 +114,13 @@ work = { flops = "n", bytes = "8 * n" }
 "#;
 
 /// What is imported of files of a kernel of names and numbers: pairs of name and rows.
-fn act(files: &[(&str, &[&str])]) -> Result<Imported> {
+fn act(files: &[(&str, &[&str])]) -> Result<ImportedTriton> {
     let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
     let text =
         |rows: &[&str]| format!(r#"{{"key": [4096, "torch.float16"], "configs_timings": [{}]}}"#, rows.join(","));
     let files: Vec<_> = files.iter().map(|(place, rows)| opened(place, text(rows))).collect();
-    let device = Device::described("A100").unwrap();
-    import(&kernel, &files, Options { device, key: Vec::new(), set: Vec::new(), command: String::new() })
+    let device = Device::find_described("A100").unwrap();
+    import(&kernel, &files, TritonOptions { device, key: Vec::new(), set: Vec::new(), command: String::new() })
 }
 
 fn row(block: &str, evict: &str, more: &str, times: &str) -> String {

@@ -1,6 +1,6 @@
 //! Columns and cells of a table of instances.
 
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::kernel_toml::spec::{Field, FieldKind};
 use crate::parameter::Parameter;
 use crate::space::choices::Choice;
@@ -43,7 +43,7 @@ impl Columns {
                 (_, _, Some(at)) => Kind::Field(at),
                 _ => {
                     let what = "is neither `name` nor a parameter nor a field of at most 64 labels";
-                    return input(format!("its column `{}` {what}", quoted(name)));
+                    return input(format!("its column `{}` {what}", quote(name)));
                 }
             };
             let known = match kind {
@@ -52,7 +52,7 @@ impl Columns {
                 Kind::Field(at) => columns.fields.contains(&at),
             };
             if known {
-                return input(format!("its column `{}` is there twice", quoted(name)));
+                return input(format!("its column `{}` is there twice", quote(name)));
             }
             match kind {
                 Kind::Name => {}
@@ -82,7 +82,7 @@ impl Columns {
                     let p = &parameters[place];
                     let choice = cell.parse().ok().and_then(|value: i64| p.values.iter().position(|v| *v == value));
                     let Some(choice) = choice else {
-                        return input(format!("`{}` is not one of the values of {}", quoted(cell), p.name));
+                        return input(format!("`{}` is not one of the values of {}", quote(cell), p.name));
                     };
                     let at = self.parameters.partition_point(|other| *other < place);
                     instance.choices[at] = choice as Choice;

@@ -6,7 +6,7 @@
 mod columns;
 
 use crate::config::Config;
-use crate::error::{Result, input, quoted};
+use crate::error::{Result, input, quote};
 use crate::expressions::{Binary, Expr};
 use crate::kernel_toml::spec::Field;
 use crate::limits::INSTANCES;
@@ -45,7 +45,7 @@ impl Instances {
         let columns = Columns::read(head, parameters, fields)?;
         let mut instances = Vec::new();
         for (at, line) in lines {
-            let instance = columns.instance(line, parameters, fields).map_err(|e| e.at(format!("line {at}")))?;
+            let instance = columns.instance(line, parameters, fields).map_err(|e| e.at_place(format!("line {at}")))?;
             instances.push(instance);
             if instances.len() > INSTANCES {
                 return input(format!("has more than {INSTANCES} instances"));
@@ -58,10 +58,10 @@ impl Instances {
         let (mut by_name, mut seen) = (HashMap::new(), HashMap::new());
         for (at, instance) in instances.iter().enumerate() {
             if !instance.name.is_empty() && by_name.insert(instance.name.clone(), at).is_some() {
-                return input(format!("`{}` is there twice", quoted(&instance.name)));
+                return input(format!("`{}` is there twice", quote(&instance.name)));
             }
             if let Some(other) = seen.insert(&instance.choices, at) {
-                let name = quoted(&instances[other].name);
+                let name = quote(&instances[other].name);
                 return input(format!("instance {} has the values of instance {} (`{name}`)", at + 1, other + 1));
             }
         }
@@ -99,20 +99,20 @@ impl Instances {
     pub(crate) fn expr(&self, parameters: &[Parameter]) -> Expr {
         let mut order: Vec<&Instance> = self.instances.iter().collect();
         order.sort_by(|a, b| a.choices.cmp(&b.choices));
-        self.behind(&order, 0, parameters)
+        self.expression_behind(&order, 0, parameters)
     }
 
     /// Of instances, in order, that agree in the parameters before `at`.
-    fn behind(&self, instances: &[&Instance], at: usize, parameters: &[Parameter]) -> Expr {
+    fn expression_behind(&self, instances: &[&Instance], at: usize, parameters: &[Parameter]) -> Expr {
         let Some(place) = self.parameters.get(at) else {
-            let served = |instance: &&Instance| self.served(instance, parameters.len());
+            let served = |instance: &&Instance| self.serves(instance, parameters.len());
             return instances.first().map_or(Expr::number(0.0), served);
         };
         let mut any: Option<Expr> = None;
         for group in instances.chunk_by(|a, b| a.choices[at] == b.choices[at]) {
             let value = parameters[*place].values[group[0].choices[at] as usize];
             let is = Expr::slot(*place).then(Binary::Eq, &Expr::number(value as f64));
-            let all = is.then(Binary::And, &self.behind(group, at + 1, parameters));
+            let all = is.then(Binary::And, &self.expression_behind(group, at + 1, parameters));
             any = Some(match any {
                 Some(others) => others.then(Binary::Or, &all),
                 None => all,
@@ -122,7 +122,7 @@ impl Instances {
     }
 
     /// Whether an instance serves a problem's labels.
-    fn served(&self, instance: &Instance, first_field: usize) -> Expr {
+    fn serves(&self, instance: &Instance, first_field: usize) -> Expr {
         let mut all = Expr::number(1.0);
         for (field, labels) in self.fields.iter().zip(&instance.labels) {
             let mut any = Expr::number(0.0);
@@ -163,7 +163,7 @@ impl Instances {
     }
 
     /// Those of `live` that have the choices of a prefix.
-    pub(crate) fn with(&self, live: &[u64], prefix: &[Choice]) -> Box<[u64]> {
+    pub(crate) fn narrow(&self, live: &[u64], prefix: &[Choice]) -> Box<[u64]> {
         let mut left: Box<[u64]> = live.into();
         for (place, having) in self.parameters.iter().zip(&self.having).take_while(|(place, _)| **place < prefix.len())
         {
@@ -175,7 +175,7 @@ impl Instances {
     /// The choices of the parameter after a prefix that some instance of `live` has behind it; `None` where the table does not state it.
     pub(crate) fn open(&self, live: &[u64], prefix: &[Choice]) -> Option<Choices> {
         let at = self.parameters.binary_search(&prefix.len()).ok()?;
-        let left = self.with(live, prefix);
+        let left = self.narrow(live, prefix);
         let has = |having: &[u64]| left.iter().zip(having).any(|(left, has)| left & has != 0);
         Some((0..).zip(&self.having[at]).filter(|(_, having)| has(having)).map(|(choice, _)| choice).collect())
     }

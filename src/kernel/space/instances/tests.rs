@@ -1,7 +1,7 @@
 //! Spaces with a table of instances, against every combination tried.
 
 use super::*;
-use crate::drawn::drawn;
+use crate::drawn::test_generator;
 use crate::error::Error;
 use crate::{ConfigSpace, Count, Device, Kernel};
 use rand::Rng;
@@ -75,8 +75,8 @@ fn random(rng: &mut ChaCha8Rng) -> String {
 
 #[test]
 fn a_space_has_the_instances_that_serve_a_problem_with_every_value_of_what_is_free() {
-    let mut rng = drawn(5);
-    let device = Device::described("A100").unwrap();
+    let mut rng = test_generator(5);
+    let device = Device::find_described("A100").unwrap();
     let (mut legal_ones, mut none) = (0, 0);
     // 150 kernels, and as many more as it takes to have seen some without a legal config
     for _ in 0.. {

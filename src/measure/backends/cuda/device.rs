@@ -1,7 +1,7 @@
 //! Discovery and description of NVIDIA GPUs through the driver, without a context.
 
 use crate::backends::cuda::nvml;
-use crate::executor::Found;
+use crate::executor::FoundDevice;
 use cudarc::driver::sys::{self, CUresult};
 use seqtune_kernel::Device;
 use seqtune_kernel::error::{Error, Result};
@@ -48,10 +48,10 @@ pub fn count() -> Result<i32> {
 ///
 /// # Errors
 /// [`Error::Unavailable`] where there is no driver or no device, [`Error::Failed`] where a device cannot be described.
-pub fn devices() -> Result<Vec<Found>> {
+pub fn devices() -> Result<Vec<FoundDevice>> {
     let found = |i| {
         let device = describe(i)?;
-        Ok(Found { id: format!("cuda:{i}"), device, bus: bus(i).ok().map(|b| b.to_lowercase()), same_as: None })
+        Ok(FoundDevice { id: format!("cuda:{i}"), device, bus: bus(i).ok().map(|b| b.to_lowercase()), same_as: None })
     };
     (0..count()?).map(found).collect()
 }

@@ -1,6 +1,6 @@
 //! NVIDIA GPUs through the driver API, opened at run time by cudarc. Programs come from [`crate::backends::cuda::nvrtc`].
 
-use crate::backends::cuda::nvml::Gpu as Nvml;
+use crate::backends::cuda::nvml::NvmlGpu as Nvml;
 use crate::backends::cuda::nvrtc::newer_than;
 use crate::backends::driver::{CompilerFor, Driver, DriverResult, Handle, Library, ordinal};
 use crate::backends::gpu::Gpu;
@@ -44,7 +44,7 @@ pub fn open(id: &str, compiler_for: CompilerFor) -> Result<Gpu<Cuda>> {
     let gpu = match device.name.contains(" MIG ") {
         // the address is that of the whole GPU
         true => Err("a slice of a GPU (MIG) has no energy counter and no clocks of its own".into()),
-        false => bus(ordinal).and_then(|bus| Nvml::at(&bus)),
+        false => bus(ordinal).and_then(|bus| Nvml::open(&bus)),
     };
     Ok(Gpu::new(device, Cuda { ordinal, gpu }, compiler))
 }
@@ -156,7 +156,7 @@ impl Driver for Cuda {
         unsafe { check(sys::cuEventRecord(event.cast(), null_mut())) }
     }
 
-    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32> {
+    fn elapsed_ms(&self, start: Handle, end: Handle) -> DriverResult<f32> {
         type Elapsed = unsafe extern "C" fn(*mut f32, Handle, Handle) -> CUresult;
         static ASK: OnceLock<DriverResult<Elapsed>> = OnceLock::new();
         let found = ASK.get_or_init(|| {

@@ -31,19 +31,19 @@ pub const ADDRESS: &str = "nvml";
 
 /// GPU by its PCI bus address.
 #[derive(Clone)]
-pub struct Gpu {
+pub struct NvmlGpu {
     device: Arc<Device<'static>>,
     bus: String,
 }
 
-impl Gpu {
+impl NvmlGpu {
     /// Opens the GPU at a PCI bus address, because CUDA and NVML number devices differently.
     ///
     /// # Errors
     /// The message of NVML, where it is not installed or does not know the address.
-    pub fn at(bus: &str) -> Result<Gpu, String> {
+    pub fn open(bus: &str) -> Result<NvmlGpu, String> {
         let device = library()?.device_by_pci_bus_id(bus).map_err(|e| format!("NVML: {e}"))?;
-        Ok(Gpu { device: Arc::new(device), bus: bus.into() })
+        Ok(NvmlGpu { device: Arc::new(device), bus: bus.into() })
     }
 
     fn ask<T>(&self, ask: impl Fn(&Device) -> Result<T, NvmlError>) -> Result<T, String> {
@@ -72,14 +72,14 @@ impl Gpu {
     }
 }
 
-impl EnergyMeter for Gpu {
+impl EnergyMeter for NvmlGpu {
     fn joules(&mut self) -> Result<f64, String> {
         // millijoules since the driver was loaded; Volta and newer
         self.ask(|device| device.total_energy_consumption()).map(|mj| mj as f64 / 1e3)
     }
 }
 
-impl ClockSetter for Gpu {
+impl ClockSetter for NvmlGpu {
     fn set(&mut self, clocks: Clocks) -> Result<(), Refusal> {
         let set = |device: &mut Device| {
             match clocks.core_mhz {

@@ -1,7 +1,7 @@
 //! NVIDIA's run-time compiler (NVRTC), opened at run time, with or without a GPU.
 
 use crate::backends::cuda::device::CudaVersion;
-use crate::backends::cuda::occupancy::ComputeUnit;
+use crate::backends::cuda::occupancy::Multiprocessor;
 use crate::compile::prelude;
 use crate::compile::reason::{missing, reason};
 use crate::compile::{Binary, Compiler, Job};
@@ -9,7 +9,7 @@ use cudarc::nvrtc::sys;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind, Resources};
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::fetched::fetched;
+use seqtune_kernel::fetched::fetched_places;
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
@@ -26,14 +26,14 @@ pub struct Nvrtc {
     as_ptx: bool,
     version: CudaVersion,
     /// Multiprocessor of the device.
-    unit: Option<ComputeUnit>,
+    unit: Option<Multiprocessor>,
 }
 
 /// Folders searched for the library before the system's, the first of them named by the user.
 fn folders() -> Vec<PathBuf> {
     let named = std::env::var_os("SEQTUNE_NVRTC").map(PathBuf::from);
     let toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("lib64"));
-    named.into_iter().chain(fetched(".nvrtc")).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
+    named.into_iter().chain(fetched_places(".nvrtc")).chain(toolkit).chain(["/usr/local/cuda/lib64".into()]).collect()
 }
 
 /// Folder of CUDA's own headers, `cuda_fp16.h` among them: beside the library as `setup.sh` puts it, or as a toolkit does.
@@ -107,7 +107,7 @@ impl Nvrtc {
         // machine code is for its own architecture alone, and may use what others lack: sm_90a has Hopper's warpgroup instructions
         let has_own = !as_ptx && newest >= 90 && version.major >= 12;
         let target = format!("sm_{newest}{}", if has_own { "a" } else { "" });
-        Ok(Nvrtc { target, as_ptx, version, unit: ComputeUnit::from_architecture(architecture) })
+        Ok(Nvrtc { target, as_ptx, version, unit: Multiprocessor::from_architecture(architecture) })
     }
 
     /// The same with PTX for machine code, which needs no GPU to be run.
@@ -184,7 +184,7 @@ impl Compiler for Nvrtc {
         let options = self.options().into_iter().chain(include).chain(["--no-cache".into()]);
         let options: Vec<CString> = options.filter_map(|o| CString::new(o).ok()).collect();
         let mut options: Vec<&CStr> = options.iter().map(CString::as_c_str).collect();
-        let mut program = Program(null_mut());
+        let mut program = NvrtcProgram(null_mut());
         // SAFETY: both strings outlive the call; the program is destroyed when `program` is dropped
         check(unsafe { sys::nvrtcCreateProgram(&mut program.0, text.as_ptr(), name.as_ptr(), 0, null(), null()) })?;
         let mut compiled = program.compile(&options);
@@ -215,9 +215,9 @@ impl Compiler for Nvrtc {
     }
 }
 
-struct Program(sys::nvrtcProgram);
+struct NvrtcProgram(sys::nvrtcProgram);
 
-impl Drop for Program {
+impl Drop for NvrtcProgram {
     fn drop(&mut self) {
         // SAFETY: made by nvrtcCreateProgram, or null, which is refused without harm
         unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
@@ -227,7 +227,7 @@ impl Drop for Program {
 type SizeOf = unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult;
 type Fill = unsafe fn(sys::nvrtcProgram, *mut c_char) -> sys::nvrtcResult;
 
-impl Program {
+impl NvrtcProgram {
     fn compile(&self, options: &[&CStr]) -> sys::nvrtcResult {
         let options: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
         // SAFETY: all strings outlive the call

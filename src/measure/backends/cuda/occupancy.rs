@@ -8,7 +8,7 @@ use seqtune_kernel::canonical::{Canonical, structure};
 
 /// Resources that a multiprocessor shares among its work-groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ComputeUnit {
+pub struct Multiprocessor {
     /// Most resident work-items, and most resident work-groups.
     items: u32,
     groups: u32,
@@ -30,11 +30,11 @@ const QUARTERS: u32 = 4;
 const MOST_REGISTERS: u32 = 255;
 const MOST_ITEMS: u32 = 1_024;
 
-impl ComputeUnit {
+impl Multiprocessor {
     /// Multiprocessor of an architecture such as `sm_90`; `None` where it is unknown.
-    pub fn from_architecture(architecture: &str) -> Option<ComputeUnit> {
+    pub fn from_architecture(architecture: &str) -> Option<Multiprocessor> {
         let capability: u32 = architecture.strip_prefix("sm_")?.trim_end_matches(['a', 'f']).parse().ok()?;
-        let unit = |items, groups, local_kib: u32, reserved: u32| ComputeUnit {
+        let unit = |items, groups, local_kib: u32, reserved: u32| Multiprocessor {
             items,
             groups,
             registers: 65_536,
@@ -92,9 +92,9 @@ impl ComputeUnit {
     }
 }
 
-impl Canonical for ComputeUnit {
+impl Canonical for Multiprocessor {
     fn canonical(&self) -> String {
-        let ComputeUnit { items, groups, registers, local, reserved, group_local } = self;
+        let Multiprocessor { items, groups, registers, local, reserved, group_local } = self;
         structure(
             "ComputeUnit",
             &[
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_canonical_text_of_a_multiprocessor_is_what_it_always_was() {
         let expected = "Some(ComputeUnit { items: 2048, groups: 32, registers: 65536, local: 233472, reserved: 1024, group_local: 232448 })";
-        assert_eq!(ComputeUnit::from_architecture("sm_90").canonical(), expected);
+        assert_eq!(Multiprocessor::from_architecture("sm_90").canonical(), expected);
     }
 
     fn needs(registers: u32, local_bytes: u32) -> Resources {
@@ -139,7 +139,7 @@ mod tests {
             ("sm_75", 32, 0, 1_024, 1),
         ] {
             let mut needs = needs(registers, local);
-            ComputeUnit::from_architecture(capability).unwrap().fit(&mut needs, items).unwrap();
+            Multiprocessor::from_architecture(capability).unwrap().fit(&mut needs, items).unwrap();
             assert_eq!(needs.groups_per_unit, groups, "{capability} {registers} {local} {items}");
         }
     }
@@ -185,7 +185,7 @@ int main(int count, char **word)
         compiler.args(["-O1", "-w", "-I", include, "list.c", "-o", "list"]).current_dir(folder.path());
         assert!(compiler.status().unwrap().success());
         let known = [70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121].map(|capability| {
-            let unit = ComputeUnit::from_architecture(&format!("sm_{capability}")).unwrap();
+            let unit = Multiprocessor::from_architecture(&format!("sm_{capability}")).unwrap();
             format!("{capability},{},{},{}", unit.items, unit.local, unit.reserved)
         });
         let output = std::process::Command::new(folder.path().join("list")).args(known).output().unwrap();
@@ -194,7 +194,7 @@ int main(int count, char **word)
             let numbers: Vec<u32> = line.split(' ').map(|number| number.parse().unwrap()).collect();
             let [capability, registers, items, bytes, groups] = numbers[..] else { panic!("{line}") };
             let mut needs = needs(registers, bytes);
-            let _ = ComputeUnit::from_architecture(&format!("sm_{capability}")).unwrap().fit(&mut needs, items);
+            let _ = Multiprocessor::from_architecture(&format!("sm_{capability}")).unwrap().fit(&mut needs, items);
             assert_eq!(needs.groups_per_unit, groups, "{line}");
             cases += 1;
         }
@@ -204,13 +204,13 @@ int main(int count, char **word)
 
     #[test]
     fn what_cannot_launch_is_told_with_its_reason() {
-        let unit = ComputeUnit::from_architecture("sm_90").unwrap();
+        let unit = Multiprocessor::from_architecture("sm_90").unwrap();
         let why = |mut needs: Resources, items| unit.fit(&mut needs, items).unwrap_err();
         assert!(why(needs(128, 0), 1_024).contains("128 registers for each of 1024"));
         assert!(why(needs(32, 250_000), 64).contains("250000 bytes"));
         let big = Resources { dynamic_local_bytes: 233_000, ..needs(32, 0) };
         assert!(why(big, 64).contains("gives 232448"));
         assert!(unit.fit(&mut Resources { dynamic_local_bytes: 232_448, ..needs(32, 0) }, 64).is_ok());
-        assert_eq!(ComputeUnit::from_architecture("gfx906"), None);
+        assert_eq!(Multiprocessor::from_architecture("gfx906"), None);
     }
 }

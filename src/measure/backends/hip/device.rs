@@ -2,7 +2,7 @@
 
 use crate::backends::driver::DriverResult;
 use crate::backends::hip::api::{hip, library};
-use crate::executor::Found;
+use crate::executor::FoundDevice;
 use seqtune_devices::hip::describe;
 use seqtune_kernel::error::{Error, Result};
 use std::ffi::CStr;
@@ -28,10 +28,10 @@ pub fn count() -> Result<i32> {
 ///
 /// # Errors
 /// [`Error::Unavailable`] where HIP is not installed or finds no device, [`Error::Failed`] where a device cannot be described.
-pub fn devices() -> Result<Vec<Found>> {
+pub fn devices() -> Result<Vec<FoundDevice>> {
     let found = |i| {
         let device = describe(i)?;
-        Ok(Found { id: format!("hip:{i}"), device, bus: bus(i).ok(), same_as: None })
+        Ok(FoundDevice { id: format!("hip:{i}"), device, bus: bus(i).ok(), same_as: None })
     };
     (0..count()?).map(found).collect()
 }

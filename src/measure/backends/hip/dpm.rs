@@ -24,7 +24,7 @@ pub struct Dpm {
 
 impl Dpm {
     /// The GPU at a PCI bus address such as `0000:c3:00.0`.
-    pub fn at(bus: &str) -> Dpm {
+    pub fn open(bus: &str) -> Dpm {
         Dpm::in_folder(&sysfs(bus))
     }
 

@@ -127,7 +127,7 @@ impl Driver for Hip {
         unsafe { hip!(hipEventRecord, event.cast(), null_mut()) }
     }
 
-    fn elapsed(&self, start: Handle, end: Handle) -> DriverResult<f32> {
+    fn elapsed_ms(&self, start: Handle, end: Handle) -> DriverResult<f32> {
         let mut milliseconds = 0.0;
         // SAFETY: writes one number
         unsafe { hip!(hipEventElapsedTime, &mut milliseconds, start.cast(), end.cast())? };
@@ -144,10 +144,10 @@ impl Driver for Hip {
     }
 
     fn meter(&self) -> DriverResult<Box<dyn EnergyMeter>> {
-        Ok(Box::new(smi::Counter::at(self.bus.as_ref()?)?))
+        Ok(Box::new(smi::Counter::open(self.bus.as_ref()?)?))
     }
 
     fn clocks(&self) -> DriverResult<Box<dyn ClockSetter>> {
-        Ok(Box::new(Dpm::at(self.bus.as_ref()?)))
+        Ok(Box::new(Dpm::open(self.bus.as_ref()?)))
     }
 }

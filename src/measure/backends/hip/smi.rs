@@ -46,7 +46,7 @@ impl Counter {
     ///
     /// # Errors
     /// A message where neither library is installed, or the counter is missing or stands still.
-    pub fn at(bus: &str) -> DriverResult<Counter> {
+    pub fn open(bus: &str) -> DriverResult<Counter> {
         let address = bdf(bus).ok_or_else(|| format!("the bus address {bus} is not understood"))?;
         let counting = |found: DriverResult<Counter>| found.and_then(|mut counter| counter.joules().map(|_| counter));
         let amd = open(&AMD_SMI).map(|library| counting(amd_smi(library, address)));

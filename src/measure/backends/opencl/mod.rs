@@ -7,7 +7,7 @@ mod shared;
 
 use crate::compile::Job;
 use crate::compile::reason::reason;
-use crate::executor::Found;
+use crate::executor::FoundDevice;
 use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
@@ -52,7 +52,7 @@ pub struct OpenCl {
     context: Context,
 }
 
-fn failed(what: &str) -> impl Fn(ClError) -> Error + '_ {
+fn opencl_error(what: &str) -> impl Fn(ClError) -> Error + '_ {
     move |e| Error::Failed(format!("OpenCL: {what}: {e}"))
 }
 
@@ -78,11 +78,11 @@ fn cl_devices() -> Result<Vec<ClDevice>> {
 ///
 /// # Errors
 /// [`Error::Unavailable`] where there is no OpenCL or no device, [`Error::Failed`] where a device cannot be described.
-pub fn devices() -> Result<Vec<Found>> {
+pub fn devices() -> Result<Vec<FoundDevice>> {
     let describe = |(i, d): (usize, &ClDevice)| {
         // SAFETY: the loader gave the device
         let device = unsafe { describe(d.id()) }?;
-        Ok(Found { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
+        Ok(FoundDevice { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
     };
     let all = cl_devices()?;
     let (mut found, mut failure) = (Vec::new(), None);
@@ -141,9 +141,9 @@ impl OpenCl {
         if device.compiler_available() == Ok(false) {
             return Err(Error::Unavailable(format!("{id}: its driver has no compiler")));
         }
-        let context = Context::from_device(&device).map_err(failed("making a context"))?;
-        let queue =
-            CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE).map_err(failed("making a queue"))?;
+        let context = Context::from_device(&device).map_err(opencl_error("making a context"))?;
+        let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
+            .map_err(opencl_error("making a queue"))?;
         Ok(OpenCl {
             device: described,
             programs: Vec::new(),
@@ -284,11 +284,11 @@ impl Executor for OpenCl {
         if self.is_gpu() && self.scratch.is_none() {
             // before the buffers, and in use: a problem that leaves no room for it is told so, its configs do not fail one by one
             let flushed = self.flush().and_then(|()| self.queue.finish());
-            flushed.map_err(failed("making room to flush the cache"))?;
+            flushed.map_err(opencl_error("making room to flush the cache"))?;
         }
         // SAFETY: no host pointer is passed
         let buffer = unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()) };
-        self.buffers.push(buffer.map_err(failed(&format!("allocating {bytes} bytes")))?);
+        self.buffers.push(buffer.map_err(opencl_error(&format!("allocating {bytes} bytes")))?);
         Ok(BufferId(self.buffers.len() - 1))
     }
 
@@ -300,14 +300,14 @@ impl Executor for OpenCl {
         // SAFETY: blocking, and callers keep to the allocated length
         unsafe { self.queue.enqueue_write_buffer(&mut self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
             .map(drop)
-            .map_err(failed("writing a buffer"))
+            .map_err(opencl_error("writing a buffer"))
     }
 
     fn read(&mut self, buffer: BufferId, data: &mut [u8]) -> Result<()> {
         // SAFETY: blocking, and callers keep to the allocated length
         unsafe { self.queue.enqueue_read_buffer(&self.buffers[buffer.0], CL_BLOCKING, 0, data, &[]) }
             .map(drop)
-            .map_err(failed("reading a buffer"))
+            .map_err(opencl_error("reading a buffer"))
     }
 
     fn launch(
@@ -389,7 +389,7 @@ mod tests {
         let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
         let total = 1024.0 * total.unwrap().trim().parse::<f64>().unwrap();
         let cpus = devices().unwrap_or_default().into_iter().filter(|f| f.device.limits.is_cpu == Some(1.0));
-        for Found { device, .. } in cpus {
+        for FoundDevice { device, .. } in cpus {
             assert_eq!(device.limits.memory_bytes, Some(total), "{}", device.name);
         }
     }

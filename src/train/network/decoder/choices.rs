@@ -64,7 +64,7 @@ impl Choices {
         &'a self,
         hidden: &'a Tensor,
         query: &'a Tensor,
-    ) -> impl Iterator<Item = (usize, std::ops::Range<usize>, Node<'a>)> {
+    ) -> impl Iterator<Item = (usize, std::ops::Range<usize>, ScoredNode<'a>)> {
         let (d, c) = (hidden.size()[1] as usize, query.size()[1] as usize);
         let (hidden, query) = (slice(hidden), slice(query));
         let mut encoded = 0;
@@ -73,7 +73,7 @@ impl Choices {
             let encodings = &self.encodings[encoded..][..choices.len() * columns.len()];
             encoded += encodings.len();
             let (hidden, query) = (&hidden[node * d..][..d], &query[node * c..][..c]);
-            let of = Node { hidden, query, tokens: &self.tokens[choices.clone()], columns, encodings };
+            let of = ScoredNode { hidden, query, tokens: &self.tokens[choices.clone()], columns, encodings };
             (!choices.is_empty()).then_some((node, choices, of))
         })
     }
@@ -81,7 +81,7 @@ impl Choices {
 
 /// One node with its choices.
 #[derive(Clone, Copy)]
-struct Node<'a> {
+struct ScoredNode<'a> {
     hidden: &'a [f32],
     query: &'a [f32],
     tokens: &'a [u32],
@@ -106,11 +106,11 @@ struct Into<'a> {
 
 widest! {
     /// Log-probabilities of a node's choices.
-    fn judge(node: Node, table: Table, log: &mut [f32]) = judged
+    fn judge(node: ScoredNode, table: Table, log: &mut [f32]) = judge_generic
 }
 
 #[inline(always)]
-fn judged<const FMA: bool>(node: Node, table: Table, log: &mut [f32]) {
+fn judge_generic<const FMA: bool>(node: ScoredNode, table: Table, log: &mut [f32]) {
     let (d, w) = (node.hidden.len(), node.columns.len());
     let mut highest = f32::NEG_INFINITY;
     for (k, (token, log)) in node.tokens.iter().zip(log.iter_mut()).enumerate() {
@@ -129,11 +129,11 @@ fn judged<const FMA: bool>(node: Node, table: Table, log: &mut [f32]) {
 
 widest! {
     /// What the gradient `dlog` of a node's log-probabilities `log` means.
-    fn judge_back(node: Node, log: &[f32], dlog: &[f32], table: Table, into: Into) = judged_back
+    fn judge_back(node: ScoredNode, log: &[f32], dlog: &[f32], table: Table, into: Into) = judged_back
 }
 
 #[inline(always)]
-fn judged_back<const FMA: bool>(node: Node, log: &[f32], dlog: &[f32], table: Table, into: Into) {
+fn judged_back<const FMA: bool>(node: ScoredNode, log: &[f32], dlog: &[f32], table: Table, into: Into) {
     let (d, w) = (node.hidden.len(), node.columns.len());
     let total = sum(dlog, |x| x);
     for (k, (token, (log, dlog))) in node.tokens.iter().zip(log.iter().zip(dlog)).enumerate() {
@@ -152,18 +152,19 @@ fn judged_back<const FMA: bool>(node: Node, log: &[f32], dlog: &[f32], table: Ta
 }
 
 /// The log-probabilities of all choices of all nodes.
-pub(crate) struct Judged {
+pub(crate) struct ChoiceScores {
     /// One after the other, as the choices stand.
     pub(crate) log: Tensor,
     hidden: Tensor,
     query: Tensor,
 }
 
-impl Judged {
+impl ChoiceScores {
     /// From hidden states (N, D): `tokens` has a row for each of the kernel's (V, D), `weigh` makes C numbers.
-    pub(crate) fn new(hidden: &Tensor, tokens: &Linear, weigh: &Linear, choices: &Choices) -> Judged {
+    pub(crate) fn new(hidden: &Tensor, tokens: &Linear, weigh: &Linear, choices: &Choices) -> ChoiceScores {
         let mut log = empty(&[choices.tokens.len() as i64]);
-        let made = Judged { log: log.shallow_clone(), hidden: hidden.shallow_clone(), query: weigh.forward(hidden) };
+        let made =
+            ChoiceScores { log: log.shallow_clone(), hidden: hidden.shallow_clone(), query: weigh.forward(hidden) };
         let table = Table { weight: slice(&tokens.weight), bias: slice(&tokens.bias) };
         let log = slice_mut(&mut log);
         for (_, at, node) in choices.each(&made.hidden, &made.query) {

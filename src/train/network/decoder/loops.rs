@@ -10,11 +10,11 @@ widest! {
     /// Each row of `x` (m, D) less its mean, over its deviation, into `hat` (m, D), one over the deviation into `scales` (m), and the row
     /// times `weight` (D), plus `bias` (D), into `y` (m, D).
     pub(crate) fn normalise(x: &[f32], weight: &[f32], bias: &[f32], hat: &mut [f32], scales: &mut [f32], y: &mut [f32])
-        = normalised
+        = normalise_generic
 }
 
 #[inline(always)]
-fn normalised<const FMA: bool>(
+fn normalise_generic<const FMA: bool>(
     x: &[f32],
     weight: &[f32],
     bias: &[f32],
@@ -144,11 +144,11 @@ impl<'a> KeysValues<'a> {
 
 widest! {
     /// Softmax attention of one query (D) to the rows `entries` (E), head by head, into `out` (D); the shares into `shares` (H, E).
-    pub(crate) fn attend(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) = attended
+    pub(crate) fn attend(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) = attend_generic
 }
 
 #[inline(always)]
-fn attended<const FMA: bool>(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) {
+fn attend_generic<const FMA: bool>(q: &[f32], to: KeysValues, entries: &[u32], shares: &mut [f32], out: &mut [f32]) {
     // the usual widths of a head are known to the compiler
     match width_of_heads(q, entries, shares) {
         16 => attended_by::<FMA, 16>(q, to, entries, shares, out),

@@ -51,7 +51,7 @@ impl Layer {
 
 /// Problems that are decoded together, and who sees whom among their nodes.
 #[derive(Default)]
-pub struct Part {
+pub struct DecoderPart {
     /// By problem, its nodes.
     pub nodes: Vec<usize>,
     /// By node, the nodes that it follows, and itself, counted within the part.
@@ -60,7 +60,7 @@ pub struct Part {
     pub memory: Sight,
 }
 
-impl Part {
+impl DecoderPart {
     /// Nodes of a part, unless one problem has more: their numbers take a good half of a second-level cache.
     pub const NODES: usize = 800;
 
@@ -70,7 +70,7 @@ impl Part {
 }
 
 /// By part: where its nodes begin and how many there are, likewise its rows of the memory.
-fn places(parts: &[Part], sources: i64) -> impl Iterator<Item = ([i64; 2], [i64; 2])> {
+fn places(parts: &[DecoderPart], sources: i64) -> impl Iterator<Item = ([i64; 2], [i64; 2])> {
     parts.iter().scan((0, 0), move |(node, row), part| {
         let (nodes, rows) = (part.all() as i64, part.nodes.len() as i64 * sources);
         Some(([std::mem::replace(node, *node + nodes), nodes], [std::mem::replace(row, *row + rows), rows]))
@@ -120,7 +120,7 @@ pub struct HiddenStates {
 struct LayerPass<'a> {
     layer: &'a Layer,
     trace: &'a Trace,
-    part: &'a Part,
+    part: &'a DecoderPart,
 }
 
 /// What the gradient of the hidden states means for everything before them.
@@ -160,7 +160,7 @@ impl Decoder {
         x: Tensor,
         memory: &Tensor,
         sources: i64,
-        parts: &[Part],
+        parts: &[DecoderPart],
         mut dropout: Option<&mut Dropout>,
     ) -> HiddenStates {
         let d = x.size()[1] as usize;
@@ -180,7 +180,7 @@ impl Decoder {
         HiddenStates { states: hidden, passes }
     }
 
-    fn through(&self, layer: &Layer, x: &mut Tensor, memory: &Tensor, part: &Part, masks: Masks) -> Trace {
+    fn through(&self, layer: &Layer, x: &mut Tensor, memory: &Tensor, part: &DecoderPart, masks: Masks) -> Trace {
         let d = x.size()[1] as usize;
         let own = Normed::new(&layer.norms[0], x);
         let qkv = layer.qkv.forward(&own.y);
@@ -207,7 +207,7 @@ impl Decoder {
     }
 
     /// What the gradient (N, D) of the hidden states of passes means.
-    pub fn back(&self, passes: &[Pass], hidden: &Tensor, sources: i64, parts: &[Part]) -> Before {
+    pub fn back(&self, passes: &[Pass], hidden: &Tensor, sources: i64, parts: &[DecoderPart]) -> Before {
         let mut gradients = Gradients::default();
         let rows: i64 = parts.iter().map(|part| part.nodes.len() as i64).sum();
         let (x, memory) = (zeros(&hidden.size()), zeros(&[rows * sources, hidden.size()[1]]));
@@ -227,7 +227,7 @@ impl Decoder {
 
     fn back_through(&self, own: LayerPass, x: &mut Tensor, gradients: &mut Gradients) {
         let LayerPass { layer, trace, part } = own;
-        let dy = masked(x, part, trace.masks[2].as_deref());
+        let dy = mask_gradient(x, part, trace.masks[2].as_deref());
         let dbent = gradients.linear(&layer.down, &dy, &trace.bent);
         let dup = gradients.linear(&layer.up, &(dbent * &trace.slope), &trace.normed[2].y);
         trace.normed[2].back(&layer.norms[2], &dup, x, gradients);
@@ -236,7 +236,7 @@ impl Decoder {
     /// Returns the gradient of the `memory`.
     fn back_across(&self, own: LayerPass, memory: &Tensor, x: &mut Tensor, gradients: &mut Gradients) -> Tensor {
         let LayerPass { layer, trace, part } = own;
-        let dy = masked(x, part, trace.masks[1].as_deref());
+        let dy = mask_gradient(x, part, trace.masks[1].as_deref());
         let dout = gradients.linear(&layer.cross_out, &dy, &trace.crossed.0);
         let mut dkv = zeros(&trace.kv.size());
         let dq = self.across(&trace.q, &trace.kv, &part.memory).back(&dout, &trace.crossed.1, &mut dkv);
@@ -248,7 +248,7 @@ impl Decoder {
 
     fn back_along(&self, own: LayerPass, x: &mut Tensor, gradients: &mut Gradients) {
         let LayerPass { layer, trace, part } = own;
-        let dy = masked(x, part, trace.masks[0].as_deref());
+        let dy = mask_gradient(x, part, trace.masks[0].as_deref());
         let dout = gradients.linear(&layer.out, &dy, &trace.attended.0);
         let mut dqkv = zeros(&trace.qkv.size());
         let dq = self.along(&trace.qkv, &part.path).back(&dout, &trace.attended.1, &mut dqkv);
@@ -259,14 +259,14 @@ impl Decoder {
 }
 
 /// Adds a sublayer's output, the projection of `between`, to `x` (N, D), all nodes of a problem times its row of the mask.
-fn add(x: &mut Tensor, last: &Linear, between: &Tensor, part: &Part, mask: Option<&[f32]>) {
+fn add(x: &mut Tensor, last: &Linear, between: &Tensor, part: &DecoderPart, mask: Option<&[f32]>) {
     // the bias is added in the same pass: libtorch would first fill the product with it
     let y = between.mm(&last.weight.tr());
     add_masked(slice_mut(x), slice(&y), slice(&last.bias), part, mask);
 }
 
 /// Adds `y` (N, D) plus `bias` (D) to `x`, all nodes of a problem times its row of the mask.
-fn add_masked(mut x: &mut [f32], mut y: &[f32], bias: &[f32], part: &Part, mask: Option<&[f32]>) {
+fn add_masked(mut x: &mut [f32], mut y: &[f32], bias: &[f32], part: &DecoderPart, mask: Option<&[f32]>) {
     let d = bias.len();
     let Some(mask) = mask else { return loops::add_masked(x, y, bias, &vec![1.0; d]) };
     for (nodes, mask) in part.nodes.iter().zip(mask.chunks_exact(d)) {
@@ -277,7 +277,7 @@ fn add_masked(mut x: &mut [f32], mut y: &[f32], bias: &[f32], part: &Part, mask:
 }
 
 /// The gradient of a sublayer's output from that of the sum.
-fn masked(x: &Tensor, part: &Part, mask: Option<&[f32]>) -> Tensor {
+fn mask_gradient(x: &Tensor, part: &DecoderPart, mask: Option<&[f32]>) -> Tensor {
     if mask.is_none() {
         return x.shallow_clone();
     }

@@ -1,8 +1,8 @@
 //! The decoder in libtorch's own operations, differentiated by libtorch: what the loops are held against.
 
-use super::choices::{Choices, Judged};
+use super::choices::{ChoiceScores, Choices};
 use super::*;
-use crate::draws::drawn;
+use crate::draws::test_generator;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use tch::{Device, Kind};
@@ -91,11 +91,11 @@ fn close(found: &Tensor, known: &Tensor, what: &str) {
 }
 
 /// Both problems in one part, or each in its own.
-fn parts(together: bool) -> Vec<Part> {
-    let mut parts = vec![Part::default()];
+fn parts(together: bool) -> Vec<DecoderPart> {
+    let mut parts = vec![DecoderPart::default()];
     for problem in 0..PROBLEMS as usize {
         if problem > 0 && !together {
-            parts.push(Part::default());
+            parts.push(DecoderPart::default());
         }
         let part = parts.last_mut().unwrap();
         let before = part.nodes.len() as u32;
@@ -112,7 +112,7 @@ fn parts(together: bool) -> Vec<Part> {
 #[test]
 fn hidden_states_and_all_gradients_are_those_of_libtorch() {
     for (heads, share, together) in [(3, 0.0, true), (3, 0.0, false), (4, 0.3, true)] {
-        let mut rng = drawn(heads as u64);
+        let mut rng = test_generator(heads as u64);
         let weights = weights(&mut rng);
         let x = random(&mut rng, &[PROBLEMS * NODES, D]);
         let memory = random(&mut rng, &[PROBLEMS * SOURCES, D]);
@@ -149,7 +149,7 @@ fn hidden_states_and_all_gradients_are_those_of_libtorch() {
 /// Two parameters, of which the second decides nothing; the last node is asked nothing.
 #[test]
 fn log_probabilities_of_choices_and_their_gradients_are_those_of_libtorch() {
-    let mut rng = drawn(1);
+    let mut rng = test_generator(1);
     let columns = [vec![4u16, 1], vec![]];
     let nodes: [(usize, &[u32]); 3] = [(0, &[2, 0, 1]), (1, &[3, 4]), (0, &[1])];
     let mut choices = Choices::new(columns.to_vec());
@@ -177,7 +177,7 @@ fn log_probabilities_of_choices_and_their_gradients_are_those_of_libtorch() {
     (&known * &slope).sum(Kind::Float).backward();
 
     tch::no_grad(|| {
-        let judged = Judged::new(&hidden, &tokens, &weigh, &choices);
+        let judged = ChoiceScores::new(&hidden, &tokens, &weigh, &choices);
         close(&judged.log, &known, "log-probabilities");
         let (dhidden, weights) = judged.back(&slope, &tokens, &weigh, &choices);
         close(&dhidden, &hidden.grad(), "hidden states");

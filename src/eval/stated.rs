@@ -12,7 +12,7 @@ const WIDTHS: [usize; 2] = [20, 320];
 
 /// What a model said of a problem of which the best or the tuned config is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+pub struct StatedAnswers {
     /// Its first choice.
     pub first: TopPrediction,
     /// Where the config stands that should have been the first.
@@ -24,29 +24,29 @@ pub struct Said {
 ///
 /// # Errors
 /// The error of a prediction.
-pub fn said(
+pub fn answers_of(
     predictor: &Predictor,
     table: &Table,
     indices: &[usize],
     objective: Objective,
     threads: usize,
-) -> Result<Vec<Said>> {
+) -> Result<Vec<StatedAnswers>> {
     let said = |i: &usize| match table.is_tuned() {
-        true => of_tuned(predictor, table, &table.tried[*i]),
-        false => of_sweep(predictor, table, &table.tried[*i], objective),
+        true => of_tuned(predictor, table, &table.problems[*i]),
+        false => of_sweep(predictor, table, &table.problems[*i], objective),
     };
     Ok(on_threads(indices, threads, said)?.into_iter().flatten().collect())
 }
 
 /// What the likelihoods of a model of tuned configs are worth on the devices that it learned from, by where tuned configs stood; `None` of no
 /// problem.
-pub fn trust_in_seen(said: &[Said]) -> Option<PlattScaling> {
+pub fn trust_in_seen(said: &[StatedAnswers]) -> Option<PlattScaling> {
     let places: Vec<BestRank> = said.iter().map(|s| s.place).collect();
     (!places.is_empty()).then(|| PlattScaling::fit_best_ranks(&places, PlattScaling::IDENTITY, [1.0; 2]))
 }
 
-fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<Said>> {
-    let Some(TriedConfig { config: tuned, .. }) = tried.tuned() else { return Ok(None) };
+fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Result<Option<StatedAnswers>> {
+    let Some(TriedConfig { config: tuned, .. }) = tried.tuned_config() else { return Ok(None) };
     let [mut width, widest] = WIDTHS;
     loop {
         let query = Query { top: width, width, ..Query::new(&table.devices[tried.device]) };
@@ -63,7 +63,7 @@ fn of_tuned(predictor: &Predictor, table: &Table, tried: &MeasuredProblem) -> Re
             }
             None => BestRank { ahead: sum(found.len()), own: 1.0 - sum(found.len()) },
         };
-        return Ok(Some(Said { first, place }));
+        return Ok(Some(StatedAnswers { first, place }));
     }
 }
 
@@ -72,7 +72,7 @@ fn of_sweep(
     table: &Table,
     tried: &MeasuredProblem,
     objective: Objective,
-) -> Result<Option<Said>> {
+) -> Result<Option<StatedAnswers>> {
     let (device, costs) = (&table.devices[tried.device], tried.costs(objective));
     if costs.len() < 2 {
         return Ok(None);
@@ -81,5 +81,5 @@ fn of_sweep(
     Ok(predictor
         .top_prediction(device, &known)
         .zip(predictor.best_rank(&known))
-        .map(|(marked, place)| Said { first: marked.first, place }))
+        .map(|(marked, place)| StatedAnswers { first: marked.first, place }))
 }
