@@ -28,8 +28,8 @@ trap '[ ${#busy[@]} = 0 ] || kill "${busy[@]}" 2>/dev/null || true; rm -rf "$wor
 
 # builds everything while it is still quiet
 scripts/test.sh --no-run "$@" >"$logs/build.log" 2>&1 || { tail -30 "$logs/build.log" >&2; exit 1; }
-# configs are drawn anew in each round: two of each problem do, where one run of all tests takes three or four
-export SEQTUNE_TEST_CONFIGS=${SEQTUNE_TEST_CONFIGS:-2}
+# configs are drawn anew in each round: one of each problem does, where a single run of all tests takes several
+export SEQTUNE_TEST_CONFIGS=${SEQTUNE_TEST_CONFIGS:-1}
 for ((program = 0; program < programs; ++program)); do
     # ends with this script, however that ends
     (while kill -0 $$ 2>/dev/null; do for ((i = 0; i < 200000; ++i)); do :; done; done) &
