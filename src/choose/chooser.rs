@@ -64,7 +64,7 @@ impl std::fmt::Debug for Pick {
 /// # let model_folder = toy.join("model");
 /// let kernel = Kernel::open(&toy.display().to_string())?;
 /// let model = Model::load(&model_folder)?;
-/// let chooser = Chooser::of_model(&kernel, &model, &Device::described("A100")?, Options::default())?;
+/// let chooser = Chooser::of_model(&kernel, &model, &Device::find_described("A100")?, Options::default())?;
 ///
 /// let problem = kernel.problem("M=1000")?;
 /// for _ in 0..100 {
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Pick {
 ///     let time_us = if kernel.value(pick.config(), "width") == Some(2) { 40.0 } else { 50.0 };
 ///     chooser.report(&pick, Measured { time_us, joules: None })?;
 /// }
-/// let settled = chooser.settled(&problem).expect("a hundred calls are enough");
+/// let settled = chooser.settled_config(&problem).expect("a hundred calls are enough");
 /// assert_eq!(kernel.value(&settled, "width"), Some(2));
 /// # Ok(())
 /// # }

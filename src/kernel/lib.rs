@@ -14,7 +14,7 @@
 //!
 //! # fn main() -> seqtune_kernel::Result<()> {
 //! let kernel = Kernel::open("transpose")?;
-//! let device = Device::described("A100")?;
+//! let device = Device::find_described("A100")?;
 //! let problem = kernel.problem("rows=1000,columns=512")?;
 //! let space = ConfigSpace::new(&kernel, &problem, &device);
 //! assert!(matches!(space.counter().total(), Count::Exactly(_)));

@@ -16,7 +16,7 @@
 //! # fn main() -> seqtune_predict::Result<()> {
 //! let toy = Path::new(env!("CARGO_MANIFEST_DIR")).join("toy");
 //! let kernel = Kernel::open(&toy.display().to_string())?;
-//! let device = Device::described("A100")?;
+//! let device = Device::find_described("A100")?;
 //! let problem = kernel.problem("M=1000")?;
 //!
 //! // what may be chosen

@@ -10,7 +10,7 @@ pub const WIDTH: usize = 20;
 /// ```
 /// use seqtune_predict::{Device, Objective, Query};
 ///
-/// let device = Device::described("A100")?;
+/// let device = Device::find_described("A100")?;
 /// let query = Query { top: 5, objective: Objective::Energy, ..Query::new(&device) };
 /// assert_eq!((query.top, query.width), (5, 20));
 /// # Ok::<(), seqtune_predict::Error>(())
