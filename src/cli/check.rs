@@ -1,5 +1,6 @@
 //! `seqtune check`
 
+use crate::cli::signature::Signature;
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, NamedDataset, Outcome, Table, journal, packed};
@@ -57,6 +58,9 @@ fn warn_of_unheld(place: &str, what: &str, name: &str, given: Option<&Kernel>) {
 
 /// Whole numbers below are exact in a double.
 const MOST_WHOLE: f64 = (1u64 << 53) as f64;
+
+/// Characters of a value in the text form; JSON has all of them.
+const MOST_SHOWN: usize = 400;
 
 /// What a path leads to.
 enum What {
@@ -125,7 +129,11 @@ fn text(path: &Path, facts: &Value) -> String {
 
 /// A value in one line: what a file names makes none of its own.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), line)
+    let text = value.as_str().map_or_else(|| value.to_string(), line);
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 fn models(path: &Path, given: Option<&Kernel>) -> Result<Vec<Value>> {
@@ -165,7 +173,7 @@ fn dataset(path: &Path, given: Option<&Kernel>) -> Result<Value> {
                 let (name, other) = (quote(&kernel.name), quote(&other.name));
                 warn(&format!(
                     "{place}: is of kernel {name}, and was held against that of {}, not against {other}, which --kernel names",
-                    kernel.place
+                    kernel.shown_place()
                 ));
             }
         }
@@ -196,33 +204,48 @@ pub fn warn_of_unnamed(kernel: &Kernel) {
     }
 }
 
-/// Warns of a kernel that no described device has a config of, for a problem of middle sizes.
-pub fn warn_of_empty(kernel: &Kernel) -> Result<()> {
-    let Ok(problem) = kernel.problem(&kernel.middle_problem()) else { return Ok(()) };
+/// Why no described device has a config of a kernel, for a problem of middle sizes; `None` where one has.
+pub fn why_empty(kernel: &Kernel) -> Result<Option<String>> {
+    let Ok(problem) = kernel.problem(&kernel.middle_problem()) else { return Ok(None) };
     let mut reason = None;
     for device in Device::all_shipped()? {
         match ruled_out(kernel, &problem, &device) {
             Some(why) => reason = reason.or(Some(why)),
-            None => return Ok(()),
+            None => return Ok(None),
         }
     }
-    if let Some(why) = reason {
-        let (place, problem) = (&kernel.place, kernel.brief_problem(&problem));
-        warn(&format!("{place}: no described device has a config for {problem}: {why}"));
-    }
-    Ok(())
+    let (place, problem) = (&kernel.place, kernel.brief_problem(&problem));
+    Ok(reason.map(|why| format!("{place}: no described device has a config for {problem}: {why}")))
 }
 
 /// What a kernel has to be beyond what its file says, so that it can be measured.
 ///
 /// # Errors
-/// The error of [`programs::check`], or of data that it cannot be given.
+/// The error of [`programs::check`] or [`Kernel::check_source`], or of data that it cannot be given.
 pub fn check_kernel(kernel: &Kernel) -> Result<()> {
+    kernel.check_source()?;
+    check_arguments(kernel)?;
     programs::check(kernel).map_err(|e| e.at_place(&kernel.place))?;
     match kernel.problem(&kernel.middle_problem()) {
         Ok(problem) if kernel.source.is_some() => stated_formats(kernel, &problem)
             .map(drop)
             .map_err(|e| e.at_place(format!("problem {}", kernel.brief_problem(&problem)))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a list of arguments that is longer or shorter than that of the source, where that can be read without a compiler.
+fn check_arguments(kernel: &Kernel) -> Result<()> {
+    let Some(source) = &kernel.source else { return Ok(()) };
+    let (file, entry) = (&source.program.file, &source.program.entry);
+    let code = kernel.files.get(file).map_or("", String::as_str);
+    match Signature::find(code, Some(entry)) {
+        Ok(read) if !read.is_conditional && read.arguments.len() != source.arguments.len() => input(format!(
+            "{}: {entry} in {file} takes {}, and kernel.toml lists {}",
+            kernel.place,
+            count_noun(read.arguments.len(), "argument"),
+            source.arguments.len()
+        )),
         _ => Ok(()),
     }
 }
@@ -235,10 +258,10 @@ fn kernel(path: &Path) -> Result<Value> {
     let source = match (&kernel.source, &kernel.run) {
         (Some(source), _) => source.program.file.clone(),
         (None, Some(run)) => format!("a program: {}", run.spec.command.join(" ")),
-        (None, None) => "none: only its space is described".into(),
+        (None, None) => "none: a Python function measures it (seqtune.sweep), or its data are imported".into(),
     };
     warn_of_unnamed(&kernel);
-    warn_of_empty(&kernel)?;
+    why_empty(&kernel)?.iter().for_each(|why| warn(why));
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
     Ok(json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,

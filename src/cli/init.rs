@@ -3,7 +3,6 @@
 mod asked;
 mod draft;
 mod questions;
-mod signature;
 mod text;
 
 pub use asked::Args;
@@ -44,9 +43,11 @@ pub fn run(mut args: Args) -> Result<()> {
             "the source has work-items that work together in groups, and no --local says how large a group is: the driver chooses",
         );
     }
+    if let Some(empty) = crate::cli::check::why_empty(&kernel)? {
+        return input(format!("{empty}; nothing is written"));
+    }
     write(&args.folder, &texts)?;
     crate::cli::check::warn_of_unnamed(&kernel);
-    crate::cli::check::warn_of_empty(&kernel)?;
     tell(&args, &kernel, Some(text::reference(&args)).filter(|file| texts.contains_key(*file)))
 }
 

@@ -14,6 +14,7 @@ mod older_forms;
 mod precompile;
 mod predict;
 mod shards;
+mod signature;
 mod space;
 mod sweep;
 mod validate;

@@ -36,7 +36,7 @@ pub fn check_version(kernel: &Kernel, place: &str, dataset: &Dataset) -> Result<
         "{place}: was measured with another version of kernel {} than that of {}: {}. Name the folder of the version that was measured \
          as the kernel, or {way}",
         kernel.name,
-        kernel.place,
+        kernel.shown_place(),
         Difference::list(&differences(kernel, dataset, device)),
     ))
 }

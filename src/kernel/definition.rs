@@ -11,11 +11,10 @@ use crate::expressions::compiled::Compiled;
 use crate::identity::Identity;
 use crate::kernel_toml::spec::{ArgumentKind, DatabaseSpec, Field, Units};
 use crate::parameter::Parameter;
-use crate::plain::without_comments;
 use crate::problem::Problem;
 use crate::run::Run;
 use crate::space::instances::Instances;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -281,33 +280,6 @@ impl Kernel {
         [&launch.global, &launch.local].map(|sizes| sizes.iter().map(|e| e.eval(&env) as usize).collect())
     }
 
-    /// Parameters of a kernel with a source that neither its files nor the launch name, so that all of their values do the same.
-    pub fn unread_parameters(&self) -> Vec<&str> {
-        let Some(source) = &self.source else { return Vec::new() };
-        let is_source = |name: &str| !name.ends_with(".toml") && name != source.reference.file;
-        let sources = self.files.iter().filter(|(name, _)| is_source(name) || **name == source.program.file);
-        let plain: Vec<String> = sources.map(|(_, text)| without_comments(text)).collect();
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let words: BTreeSet<&str> = plain.iter().flat_map(|text| text.split(|c| !is_part(c))).collect();
-        let launch = &source.program;
-        let mut launched = BTreeSet::new();
-        let expressions = launch.global.iter().chain(&launch.local).chain(&launch.dynamic_local);
-        expressions.for_each(|expr| {
-            expr.slots(&mut |slot| {
-                launched.insert(slot);
-            });
-        });
-        // a label of a parameter has a macro of its own, NAME_label
-        let is_read = |name: &str| {
-            let mut found = words.range(name..).map_while(|word| word.strip_prefix(name));
-            found.any(|rest| rest.is_empty() || rest.starts_with('_'))
-        };
-        let of_clocks = |at: usize| self.clocks.as_ref().is_some_and(|clocks| clocks.reads(at));
-        let all = self.parameters.iter().enumerate();
-        let unread = all.filter(|(at, p)| !launched.contains(at) && !of_clocks(*at) && !is_read(&p.name));
-        unread.map(|(_, p)| p.name.as_str()).collect()
-    }
-
     /// `-D` options that a program of this problem and config is compiled with: without the parameters that only clocks are made of, so
     /// that a program serves all clocks.
     pub fn defines(&self, problem: &Problem, config: &Config) -> Vec<Define> {
@@ -346,12 +318,9 @@ impl Kernel {
         }
     }
 
-    /// Refuses a kernel that cannot be measured.
-    ///
-    /// # Errors
-    /// [`Error::Kernel`](crate::Error::Kernel) of a kernel that describes a space alone.
-    pub fn check_runs(&self) -> Result<()> {
-        if self.run.is_some() { Ok(()) } else { self.source().map(drop) }
+    /// Where the kernel stands, for sentences: its file, or that it is inside the program.
+    pub fn shown_place(&self) -> String {
+        self.folder().map_or_else(|| format!("the shipped kernel {}", self.name), |_| self.place.clone())
     }
 
     /// Folder of the kernel; `None` of one that is inside the program.

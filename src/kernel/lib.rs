@@ -66,6 +66,7 @@ mod parameter;
 mod plain;
 mod problem;
 mod run;
+mod source_check;
 mod space;
 #[doc(hidden)]
 pub mod spelling;

@@ -176,12 +176,45 @@ fn groups_that_nobody_sizes_and_spaces_that_are_empty_are_told() {
     let words = ["init", &place, "--source", "f.cl", "--field", "n=2..1000", "--parameter", "WG=32,64"];
     let (_, err, code) = run(&words);
     assert!(code == 0 && err.contains("no --local says how large a group is"), "{err}");
-    std::fs::remove_file(folder.path().join("kernel.toml")).unwrap();
+    let file = folder.path().join("kernel.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
     let (_, err, code) = run(&[&words[..], &["--local", "WG", "--constraint", "WG > 1000"]].concat());
     let empty = "no described device has a config for";
-    assert!(code == 0 && err.contains(empty) && err.contains("constraint 1"), "{err}");
+    assert!(code == 2 && err.contains(empty) && err.contains("constraint 1") && !file.exists(), "{err}");
+    let rule = "constraint = [{ expr = \"WG > 1000\", reason = \"none is\" }]\nparameter = [";
+    std::fs::write(&file, text.replacen("parameter = [", rule, 1)).unwrap();
     let (_, err, code) = run(&["check", &place]);
     assert!(code == 0 && err.contains(empty) && err.contains("rules out every combination"), "{err}");
+}
+
+#[test]
+fn a_source_that_defines_a_parameter_anew_or_lacks_its_kernel_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().display().to_string();
+    let program = "__kernel void f(const int n, __global const float* x, __global float* y) { y[0] = WG * x[0]; }\n";
+    let words =
+        ["init", &place, "--source", "f.cl", "--field", "n=2..1000", "--parameter", "WG=32,64", "--local", "WG"];
+    write(folder.path(), "f.cl", format!("#define WG 64\n{program}").as_bytes());
+    let (_, err, code) = run(&words);
+    assert!(
+        code == 2 && err.contains("line 1 of f.cl defines the parameter WG") && err.contains("#ifndef WG"),
+        "{err}"
+    );
+    write(folder.path(), "f.cl", format!("#ifndef WG\n#define WG 64\n#endif\n{program}").as_bytes());
+    let (_, err, code) = run(&words);
+    assert_eq!(code, 0, "{err}");
+    write(folder.path(), "f.cl", program.replace("const int n, ", "").as_bytes());
+    let (_, err, code) = run(&["check", &place]);
+    assert!(code == 2 && err.contains("f in f.cl takes 2 arguments, and kernel.toml lists 3"), "{err}");
+    write(folder.path(), "f.cl", b"");
+    let journal = folder.path().join("f.jsonl").display().to_string();
+    let sweep = ["sweep", &place, "--device", "fake", "--problems", "n=64", "-o", &journal];
+    for words in [&["check", &place][..], &sweep] {
+        let (_, err, code) = run(words);
+        assert!(code == 2 && err.contains("f.cl has no function `f`"), "{words:?}: {code} {err}");
+    }
+    assert!(!std::path::Path::new(&journal).exists());
 }
 
 #[test]
@@ -202,6 +235,8 @@ fn what_no_check_passes_is_not_written_and_leaves_no_folder() {
         (&["--command", "a", "--field", "a\u{1b}[31mb=1..2"], "is no name"),
         (&["--command", "a", "--environment", "=x"], "write NAME="),
         (&["--source", "gone.cl"], "no such file"),
+        (&["--command", "a", "--field", "k=1-9"], "a size is a range, as n=1..1000"),
+        (&["--command", "a", "--parameter", "B=1..8"], "all values are listed"),
         (
             &["--command", "a", "--parameter", "B=1,x"],
             "`1` is a number and `x` is none; a label that is a number is written 1:1",
@@ -228,6 +263,8 @@ fn what_makes_no_kernel_is_refused_and_leaves_no_file() {
         (&["--command", "a {q}"], "the name `q` is unknown"),
         (&["--command", "a", "--build", "make"], "name what it is built from"),
         (&["--source", "gone.cl"], "no such file"),
+        (&["--command", "a", "--field", "k=1-9"], "a size is a range, as n=1..1000"),
+        (&["--command", "a", "--parameter", "B=1..8"], "all values are listed"),
         (&["--command", "a", "--time", "x", "--unit", "h"], "invalid value 'h'"),
     ] {
         let (_, err, code) = run(&[&["init", &place][..], words, &both].concat());

@@ -2,7 +2,7 @@
 
 use crate::cli::init::asked::Args;
 use crate::cli::init::draft::{draft, source_of};
-use crate::cli::init::signature::{Kind, Signature};
+use crate::cli::signature::{Kind, Signature};
 use seqtune_kernel::error::{Error, Result, input, printable};
 use seqtune_kernel::limits::LINE;
 use std::io::{BufRead, Read, Write};

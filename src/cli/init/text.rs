@@ -1,7 +1,7 @@
 //! The text of a new kernel.toml.
 
 use crate::cli::init::asked::Args;
-use crate::cli::init::signature::{Kind, Signature};
+use crate::cli::signature::{Kind, Signature};
 use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::read_text;
 use seqtune_kernel::limits;
@@ -44,6 +44,12 @@ fn field(text: &str) -> Result<String> {
         };
     }
     let labels: Vec<&str> = range.split(',').map(str::trim).collect();
+    if labels.len() == 1 {
+        return input(format!(
+            "--field {}: a choice has several labels, as layout=row,column, and a size is a range, as n=1..1000",
+            quote(text)
+        ));
+    }
     let default = toml(labels[0]);
     Ok(format!("{head}, kind = \"choice\", labels = {}, default = {default}, meaning = \"choice\" }}", list(labels)))
 }
@@ -63,6 +69,12 @@ fn values(text: &str) -> Result<(&str, Vec<&str>, &str)> {
 
 fn parameter(text: &str) -> Result<String> {
     let (name, all, default) = values(text)?;
+    if let Some(range) = all.iter().find(|value| value.contains("..")) {
+        return input(format!(
+            "--parameter {}: `{range}` is no value; all values are listed, as tile=8,[16],32",
+            quote(text)
+        ));
+    }
     let (numbers, words): (Vec<&str>, Vec<&str>) = all.iter().partition(|value| value.parse::<i64>().is_ok());
     if let ([number, ..], [word, ..]) = (&numbers[..], &words[..]) {
         return input(format!(
@@ -173,6 +185,9 @@ pub fn reference(args: &Args) -> &'static str {
 /// The file of a source, with the text of a reference made of the source where none is there.
 pub fn of_source(args: &Args, code: &str) -> Result<(String, Option<String>)> {
     let source = args.source.as_deref().unwrap_or_default();
+    if !source.ends_with(".cl") && !source.ends_with(".cu") {
+        return input("is called neither .cl, as OpenCL C is, nor .cu, as CUDA C++ is; rename it");
+    }
     let signature = Signature::find(code, args.entry.as_deref())?;
     if source.ends_with(".cu") && !code.contains("extern \"C\"") {
         return input(format!(

@@ -290,10 +290,10 @@ fn another_version(vocab: &Vocab, learned: &KernelVocab, kernel: &Kernel) -> Err
         ));
     }
     Error::Input(format!(
-        "the model was made for another version of kernel {} ({differs}). Name the folder of that version as the kernel where it is \
-         still there. A model's tokens are the values of its parameters, so it is not carried over: sweep and train again, or carry its data \
-         over by `seqtune convert --kernel` and train again",
-        kernel.name
+        "the model was made for another version of kernel {0} than that of {1} ({differs}). Name the folder of its own version as the \
+         kernel, if that is still there; else sweep and train again. Where a new parameter states `before`, `seqtune export dataset DATASET \
+         --kernel {0}` carries the data over to train on",
+        kernel.name, kernel.place,
     ))
 }
 

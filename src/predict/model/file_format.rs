@@ -151,6 +151,12 @@ pub(crate) fn metadata_of(file: &Path) -> Result<HashMap<String, String>> {
         #[serde(rename = "__metadata__", default)]
         metadata: HashMap<String, String>,
     }
+    if file.extension().is_some_and(|ending| ending == "jsonl" || ending == "sqt") {
+        let place = file.display();
+        return Err(Error::Model(format!(
+            "{place}: is a dataset by its name, no model; `seqtune train` makes a model of it"
+        )));
+    }
     let RegularFile { file: mut from, length: all } = open_regular(file, limits::MODEL)?;
     let (mut length, mut header) = (Vec::new(), Vec::new());
     Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(file))?;

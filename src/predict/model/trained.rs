@@ -312,7 +312,13 @@ impl Model {
         let place = path.display();
         let mut folders = Model::folders(path)?;
         if folders.is_empty() {
-            return Err(Error::File(format!("{place}: no model is in this folder; `seqtune train` makes one")));
+            let begun = path.join("checkpoint-0.safetensors").exists();
+            let way = if begun {
+                "its training is not finished; the same `seqtune train` goes on"
+            } else {
+                "`seqtune train` makes one"
+            };
+            return Err(Error::File(format!("{place}: no model is in this folder; {way}")));
         }
         if let Some(kernel) = kernel {
             let knows = |folder: &PathBuf| Ok(Meta::load(folder)?.kernels().contains(&kernel));

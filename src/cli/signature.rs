@@ -10,6 +10,8 @@ pub struct Signature {
     pub entry: String,
     /// Its arguments in order.
     pub arguments: Vec<Argument>,
+    /// Whether the preprocessor decides about some of them.
+    pub is_conditional: bool,
 }
 
 /// An argument.
@@ -54,7 +56,8 @@ impl Signature {
             return input(format!("it has no kernel `{}`; it has {named}", entry.unwrap_or_default()));
         };
         let arguments = written.split(',').map(str::trim).filter(|text| !text.is_empty()).map(argument);
-        Ok(Signature { entry: name.clone(), arguments: arguments.collect::<Result<_>>()? })
+        let arguments = arguments.collect::<Result<_>>()?;
+        Ok(Signature { entry: name.clone(), arguments, is_conditional: written.contains('#') })
     }
 }
 
