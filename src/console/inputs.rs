@@ -2,7 +2,7 @@
 
 use crate::answer::warn;
 use seqtune_data::{Dataset, KernelTable, NamedDataset, Table};
-use seqtune_kernel::error::{Result, input, io};
+use seqtune_kernel::error::{Error, Result, input, io};
 use seqtune_kernel::files::{STANDARD_INPUT, read_stream};
 use seqtune_kernel::limits;
 use seqtune_kernel::limits::SECONDS;
@@ -109,7 +109,7 @@ pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for word in words {
         if word != STANDARD_INPUT && (word.contains('=') || word.trim_start().starts_with('{')) {
-            problems.push(kernel.problem(word)?);
+            problems.push(kernel.problem(word).map_err(|e| cut_apart(e, words))?);
         } else if word.contains("MIOpenDriver") {
             return input(
                 "a problem is written as name=value pairs; `seqtune export miopen` reads MIOpenDriver commands",
@@ -123,6 +123,18 @@ pub fn problems(kernel: &Kernel, words: &[String]) -> Result<Vec<Problem>> {
     match problems.is_empty() {
         true => input("no problem is given; write one as name=value pairs, or name a file of them"),
         false => Ok(problems),
+    }
+}
+
+/// The error of a problem, with what to do where its fields may be words of their own.
+fn cut_apart(e: Error, words: &[String]) -> Error {
+    let has_one_field = |word: &String| word.contains('=') && !word.contains(',');
+    match e {
+        Error::Problem(what) if words.len() > 1 && words.iter().all(has_one_field) => Error::Problem(format!(
+            "{what}; the fields of a problem are joined by commas, without blanks: {}",
+            words.join(",")
+        )),
+        e => e,
     }
 }
 

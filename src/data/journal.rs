@@ -272,7 +272,12 @@ pub fn decode(bytes: &[u8]) -> Result<Dataset> {
                     i + 1
                 ));
             }
-            Err(e) => return input(format!("line {}: is not a record: {e}", i + 1)),
+            Err(e) => {
+                let text = e.to_string();
+                // each line is read alone, so that the place in it would name line 1
+                let text = text.split(" at line ").next().unwrap_or_default();
+                return input(format!("line {}: is not a record: {text}", i + 1));
+            }
         }
     }
     Ok(Dataset { header, records })

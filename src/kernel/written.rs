@@ -14,6 +14,15 @@ fn hint(text: &str) -> &'static str {
     if text.contains('=') { "; write commas between fields, as M=64,N=32" } else { "" }
 }
 
+/// The truth value that a text is.
+fn truth_of(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" | "1" => Some(true),
+        "false" | "False" | "FALSE" | "0" => Some(false),
+        _ => None,
+    }
+}
+
 impl Field {
     /// The value that `text` stands for.
     ///
@@ -37,11 +46,20 @@ impl Field {
                 Ok(x) if x.is_finite() => Ok(x),
                 _ => input(format!("field `{name}`: `{}` is not a number", quote(text))),
             },
-            FieldKind::Choice => match self.labels.iter().position(|l| l == text) {
-                Some(i) => Ok(i as f64),
+            FieldKind::Choice => match self.label_at(text) {
+                Some(at) => Ok(at as f64),
                 None => input(format!("field `{name}`: `{}` is not one of {}", quote(text), self.labels.join(", "))),
             },
         }
+    }
+
+    /// Index of a label: as it is written, or the only one of the same truth value, which programs write as `true`, `True` or `1`.
+    fn label_at(&self, text: &str) -> Option<usize> {
+        let same = |label: &String| truth_of(label).is_some() && truth_of(label) == truth_of(text);
+        self.labels.iter().position(|label| label == text).or_else(|| {
+            let mut found = (0..self.labels.len()).filter(|at| same(&self.labels[*at]));
+            found.next().filter(|_| found.next().is_none())
+        })
     }
 
     /// `value` as the user writes it.
@@ -247,18 +265,48 @@ impl Kernel {
         Config(self.parameters.iter().map(|p| p.default as Choice).collect())
     }
 
-    /// Reads problems from lines: one a line, in either notation; empty lines and `#` comments are skipped.
+    /// Reads problems from lines: one a line, in either notation; empty lines are skipped, and comments from `#` on.
     ///
     /// # Errors
     /// [`Error::Problem`](crate::Error::Problem) with the number of the line.
     pub fn problems_from_lines(&self, text: &str, place: &str) -> Result<Vec<Problem>> {
         let mut problems = Vec::new();
         for (i, line) in text.lines().enumerate() {
-            let line = line.trim();
+            let line = line.split_once(" #").map_or(line, |(problem, _comment)| problem).trim();
             if !line.is_empty() && !line.starts_with('#') {
                 problems.push(self.problem(line).map_err(|e| e.at_place(format!("{place}, line {}", i + 1)))?);
             }
         }
         Ok(problems)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn truth_values_are_read_however_programs_write_them_and_labels_as_they_are() {
+        let text = |labels: &str| {
+            format!(
+                "name = 'k'\nmeaning = 'x'\nfield = [{{ name = 'on', kind = 'choice', labels = [{labels}], meaning = 'x' }},\n\
+                 {{ name = 'n', kind = 'size', min = 1, max = 9, meaning = 'x' }}]\n\
+                 parameter = [{{ name = 'P', values = [1, 2], default = 1, meaning = 'x' }}]\n"
+            )
+        };
+        let shown = |labels: &str, problem: &str| {
+            let kernel = Kernel::from_files([("kernel.toml".to_string(), text(labels))].into(), "k").unwrap();
+            kernel.problem(problem).map(|problem| kernel.show_problem(&problem)).map_err(|e| e.to_string())
+        };
+        for on in ["true", "True", "1"] {
+            assert_eq!(shown("'False', 'True'", &format!("on={on},n=2")).unwrap(), "on=True,n=2");
+            assert_eq!(shown("'0', '1', '2'", &format!("n=2,on={on}")).unwrap(), "on=1,n=2");
+        }
+        assert_eq!(shown("'false', 'true'", "{\"on\": false, \"n\": 2}").unwrap(), "on=false,n=2");
+        assert_eq!(shown("'1', 'true'", "n=2,on=1").unwrap(), "on=1,n=2");
+        assert!(shown("'1', 'true'", "n=2,on=True").is_err() && shown("'a', 'b'", "n=2,on=1").is_err());
+        let kernel = Kernel::from_files([("kernel.toml".to_string(), text("'a'"))].into(), "k").unwrap();
+        let lines = "# sizes\n\nn=1,on=a # the least\n n=9,on=a\n";
+        assert_eq!(kernel.problems_from_lines(lines, "sizes").unwrap().len(), 2);
     }
 }

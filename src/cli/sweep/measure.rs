@@ -83,7 +83,7 @@ pub struct Args {
     /// Share of a problem's configs drawn for it alone, 0 to 1
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = seqtune_console::value_parsers::real(0.0..=1.0))]
     private_share: f64,
-    /// Time after which the sweep stops (90s, 10m, 2h)
+    /// Time after which the sweep stops (90s, 10m, 2h, or seconds)
     #[arg(long, visible_alias = "max-time", value_parser = seqtune_console::inputs::duration)]
     budget: Option<Duration>,
     /// Part of the problems to measure, such as `3/8` or `auto`
@@ -119,7 +119,7 @@ pub struct Args {
     /// The device may be a described one, so that no GPU is needed. This works for NVIDIA and AMD GPUs.
     #[arg(long, conflicts_with_all = ["output", "shard", "energy", "library", "pack", "timeout", "cache"])]
     compile_only: bool,
-    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h)
+    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h, or seconds)
     ///
     /// [default: 20s, or the timeout in the kernel's [run]]
     ///

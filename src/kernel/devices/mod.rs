@@ -270,7 +270,7 @@ impl Device {
             names => format!("did you mean {}? Else ", list_names(names, "or")),
         };
         Err(Error::DeviceNotFound(format!(
-            "no device `{}`: {meant}use `live`, a .toml file, or one of {}",
+            "no device `{}`: {meant}use `live`, the id of a live one such as cuda:0, a .toml file, or one of {}",
             quote(name_or_path),
             known.join(", ")
         )))
@@ -280,9 +280,11 @@ impl Device {
 /// Reads TOML; its errors span lines, users get one with the line's number.
 pub(crate) fn toml_of<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     toml::from_str(text).map_err(|e| {
-        let line = e.span().and_then(|span| Some(1 + text.get(..span.start)?.matches('\n').count()));
-        let line = line.map_or(String::new(), |line| format!("line {line}: "));
-        Error::Input(format!("{line}{}", e.message().replace('\n', "; ")))
+        let line = e.span().and_then(|span| Some(text.get(..span.start)?.matches('\n').count()));
+        let of_c = line.and_then(|at| text.lines().nth(at)).is_some_and(|line| line.trim_start().starts_with("//"));
+        let hint = if of_c { "; a comment begins with #" } else { "" };
+        let line = line.map_or(String::new(), |at| format!("line {}: ", at + 1));
+        Error::Input(format!("{line}{}{hint}", e.message().replace('\n', "; ")))
     })
 }
 
