@@ -97,7 +97,7 @@ pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<OpenedText>> {
 
 /// `FIELD=COLUMN` or `FIELD=VALUE`.
 pub fn field_source(text: &str) -> std::result::Result<FieldSource, String> {
-    let (name, value) = text.split_once('=').ok_or("write FIELD=COLUMN or FIELD=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("write FIELD=VALUE, or FIELD=COLUMN of a file with columns")?;
     Ok(FieldSource { field: name.trim().into(), from: value.trim().into() })
 }
 

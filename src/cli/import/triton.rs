@@ -4,7 +4,7 @@ use crate::cli::import::options::{Target, field_source, left_behind, texts};
 use seqtune_data::formats::triton;
 use seqtune_data::formats::values::FieldSource;
 use seqtune_kernel::count_noun;
-use seqtune_kernel::error::Result;
+use seqtune_kernel::error::{Result, input};
 use std::path::PathBuf;
 
 /// Imports results of Triton's autotuner (*.autotune.json), one problem per file
@@ -40,14 +40,20 @@ pub fn run(args: TritonArgs) -> Result<()> {
     args.target.claim(&args.files)?;
     let kernel = seqtune_console::inputs::kernel(&args.kernel)?;
     let device = seqtune_console::inputs::device(&args.device)?;
+    if device.limits.is_cpu == Some(1.0) {
+        return input(format!(
+            "--device {}: Triton's autotuner measures GPUs, and {} is a processor",
+            args.device, device.name
+        ));
+    }
     let files = texts(&args.files, args.target.strictness.strict)?;
     let ask = triton::TritonOptions {
         device,
-        key: args.key,
+        key: args.key.iter().map(|name| name.trim().to_string()).collect(),
         set: args.set,
         command: seqtune_console::outputs::command_line(),
     };
-    let triton::ImportedTriton { dataset, rows, first_key, twice, failed, left_out, unsaid, bad } =
+    let triton::ImportedTriton { dataset, rows, first_key, twice, apart, failed, left_out, unsaid, bad } =
         triton::import(&kernel, &files, ask)?;
     args.target.refuse(rows, &unsaid)?;
     let left = left_behind(&twice, &left_out, "config", &bad) + &unsaid.text();
@@ -63,6 +69,15 @@ pub fn run(args: TritonArgs) -> Result<()> {
     );
     text += &first_key.map_or(String::new(), |key| format!("\n{key}"));
     text += &left;
+    if !left_out.is_empty() {
+        text += "\nWhat a rule left out has times all the same: check --device, and the kernel's constraints.";
+    }
+    if apart > 0 {
+        text += &format!(
+            "\n{} took more than twice as long in one file as in another: are all files of one device?",
+            count_noun(apart, "config")
+        );
+    }
     seqtune_console::answer::answer(&text);
     Ok(())
 }

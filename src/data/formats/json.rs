@@ -4,6 +4,11 @@ use seqtune_kernel::error::{Result, input};
 
 /// The text with `null` where Python wrote a number that JSON does not have.
 pub fn without_infinities(text: &str) -> String {
+    with_nan_as(text, "null")
+}
+
+/// The text with `null` where Python wrote an infinity, and `nan` where it wrote no number at all.
+pub fn with_nan_as(text: &str, nan: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     // every second part is a string; a quotation mark behind an odd number of backslashes ends none
     let (mut rest, mut is_string) = (text, false);
@@ -12,7 +17,7 @@ pub fn without_infinities(text: &str) -> String {
         let (part, behind) = rest.split_at(end);
         match is_string {
             true => plain += part,
-            false => plain += &part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null"),
+            false => plain += &part.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", nan),
         }
         plain += &behind[..behind.len().min(1)];
         rest = behind.get(1..).unwrap_or_default();

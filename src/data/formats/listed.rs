@@ -1,7 +1,7 @@
 //! Files of JSON that hold one list of rows: also cut off in the last of them, where whoever wrote it was stopped.
 
-use crate::formats::json::{parts, without_infinities};
-use seqtune_kernel::error::{Error, Result};
+use crate::formats::json::{parts, with_nan_as};
+use seqtune_kernel::error::{Error, Result, input};
 use serde_json::{Map, Value};
 
 /// A file: its members, and the rows of its list.
@@ -18,12 +18,15 @@ pub struct Listed {
 /// What is counted of a file that was cut off.
 pub const CUT: &str = "the file is cut off there";
 
-/// Reads a file whose rows are the list called `list`. Numbers that only Python knows are `null`.
+/// Reads a file whose rows are the list called `list`. Infinities are `null`, and what is no number is the text `NaN`.
 ///
 /// # Errors
 /// [`Error::Input`] where the text is no object of JSON that has the list.
 pub fn read(text: &str, list: &str) -> Result<Listed> {
-    let plain = without_infinities(text);
+    if text.trim().is_empty() {
+        return input("it is empty");
+    }
+    let plain = with_nan_as(text, "\"NaN\"");
     let lacks = || Error::Input(format!("it has no {list}"));
     match serde_json::from_str::<Value>(&plain) {
         Ok(Value::Object(mut members)) => match members.remove(list) {

@@ -41,6 +41,8 @@ pub struct ImportedTriton {
     pub first_key: Option<String>,
     /// Configs of a problem that an earlier file has.
     pub twice: Twice,
+    /// Configs that took more than twice as long in one file as in another.
+    pub apart: usize,
     /// Number of configs without a finite time.
     pub failed: usize,
     /// Number of rows with configs outside the kernel's space, by violated rule.
@@ -93,6 +95,7 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: TritonOptions) -> Resu
             rows: 0,
             first_key: None,
             twice: Twice::default(),
+            apart: 0,
             failed: 0,
             left_out: BTreeMap::new(),
             unsaid: BadRows::default(),
@@ -112,7 +115,11 @@ pub fn import(kernel: &Kernel, files: &[OpenedText], ask: TritonOptions) -> Resu
             Err(e) => return Err(e.at_place(place)),
         };
         let pairs = found.pairs(&names, &key).map_err(|e| e.at_place(place))?;
-        found.check_types(place, names.len(), &key)?;
+        found.check_types(place, &pairs, key.get(names.len()..).unwrap_or_default())?;
+        if file.rows.is_empty() && !file.is_cut {
+            found.imported.rows += 1;
+            found.imported.bad.add("the file has no config", place);
+        }
         found.imported.first_key.get_or_insert_with(|| key_as_read(&key, &pairs, names.len()));
         found.add(at, place, &pairs, &file.rows);
         if file.is_cut {
@@ -277,26 +284,25 @@ struct Collector<'a> {
     /// In order of appearance.
     times: Vec<Timed>,
     imported: ImportedTriton,
-    /// Data types of a key that no field is, by those that fields are, with the file that had them first.
+    /// Data types of tensors behind a key, by the choices of its problem, with the file that had them first.
     types: HashMap<Vec<String>, (Vec<String>, String)>,
 }
 
 impl Collector<'_> {
-    /// Refuses a file whose tensors are of other data types than those of an earlier one, where no field tells the two apart.
-    fn check_types(&mut self, place: &str, named: usize, key: &[Value]) -> Result<()> {
-        let types = |values: &[Value]| -> Vec<String> {
-            let texts = values.iter().filter_map(Value::as_str);
-            texts.filter(|text| text.starts_with("torch.")).map(String::from).collect()
-        };
-        let (own, more) = key.split_at(key.len().min(named));
-        let more = types(more);
-        let (first, of) = self.types.entry(types(own)).or_insert_with(|| (more.clone(), place.into()));
-        match *first == more {
+    /// Refuses a file whose tensors are of other data types than those of an earlier one with the same choices, since no field tells the two
+    /// apart: a tensor that is there with one choice alone has its type behind the key with that choice alone.
+    fn check_types(&mut self, place: &str, pairs: &Map<String, Value>, rest: &[Value]) -> Result<()> {
+        let is_choice = |name: &str| self.kernel.fields.iter().any(|f| f.name == name && f.kind == FieldKind::Choice);
+        let choices = pairs.iter().filter(|(name, _)| is_choice(name)).map(|(name, value)| format!("{name}={value}"));
+        let texts = rest.iter().filter_map(Value::as_str);
+        let types: Vec<String> = texts.filter(|text| text.starts_with("torch.")).map(String::from).collect();
+        let (first, of) = self.types.entry(choices.collect()).or_insert_with(|| (types.clone(), place.into()));
+        match *first == types {
             true => Ok(()),
             false => input(format!(
                 "{place}: its tensors are of {}, those of {of} of {}, and no field of the kernel tells them apart: add one, and name the key's \
-                 entries with --key (`_` is one that is no field)",
-                more.join(", "),
+                 entries with --key (`_` is one that is no field); or import the files of each kind into a dataset of their own",
+                types.join(", "),
                 first.join(", ")
             )),
         }
@@ -361,6 +367,8 @@ impl Collector<'_> {
         } else if samples.is_empty() || known.samples.iter().any(Vec::is_empty) {
             self.imported.unsaid.add("an earlier file says otherwise whether the config fails", place);
         } else {
+            let times = [known.samples[0][0], samples[0]];
+            self.imported.apart += (times[0].max(times[1]) > 2.0 * times[0].min(times[1])) as usize;
             known.samples.push(samples);
             known.file = file;
             self.imported.twice.again += 1;

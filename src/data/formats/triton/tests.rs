@@ -102,6 +102,43 @@ fn rows_that_cannot_be_read_are_counted_and_files_and_keys_of_another_kind_refus
     assert!(import("[1]").contains("it has no configs_timings"));
 }
 
+#[test]
+fn tensors_that_a_choice_brings_or_leaves_out_are_of_other_types_with_it() {
+    let text = ACT.replace(
+        "field = [",
+        r#"field = [{ name = "HAS_BIAS", kind = "choice", labels = ["False", "True"], meaning = "x" },"#,
+    );
+    let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), text)]), "act").unwrap();
+    let import = |keys: &[&str]| {
+        let file = |(at, key): (usize, &&str)| {
+            let row = row("128", "\"True\"", "", "0.5");
+            opened(&format!("{at}"), format!(r#"{{"key": [{key}], "configs_timings": [{row}]}}"#))
+        };
+        let files: Vec<_> = keys.iter().enumerate().map(file).collect();
+        let (device, key) = (Device::find_described("A100").unwrap(), vec!["n".into(), "HAS_BIAS".into()]);
+        super::import(&kernel, &files, TritonOptions { device, key, set: Vec::new(), command: String::new() })
+    };
+    let (with, without) = (r#"64, true, "torch.float32", "torch.float16""#, r#"64, false, "torch.float16""#);
+    let found = import(&[with, without]).unwrap();
+    let problems: Vec<&str> = found.dataset.records.iter().map(|record| &*record.problem).collect();
+    assert_eq!(problems, ["HAS_BIAS=True,n=64", "HAS_BIAS=False,n=64"]);
+    let other = r#"128, true, "torch.float32", "torch.float32""#;
+    assert!(import(&[with, other]).err().unwrap().to_string().contains("no field of the kernel tells them apart"));
+}
+
+#[test]
+fn a_time_that_is_no_number_and_a_file_without_configs_are_left_out_and_counted() {
+    let rows = [row("128", "\"True\"", "", "[NaN, NaN, NaN]"), row("256", "\"True\"", "", "[0.5, NaN, 0.5]")];
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let found = act(&[("a.autotune.json", &rows), ("b.autotune.json", &[])]).unwrap();
+    assert_eq!((found.dataset.records.len(), found.failed, found.bad.rows()), (0, 0, 3), "{:?}", found.bad);
+    let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
+    let (device, key) = (Device::find_described("A100").unwrap(), Vec::new());
+    let ask = TritonOptions { device, key, set: Vec::new(), command: String::new() };
+    let told = import(&kernel, &[opened("c.autotune.json", " \n".into())], ask).err().unwrap().to_string();
+    assert!(told.contains("it is empty"), "{told}");
+}
+
 const ACT: &str = r#"name = "act"
 meaning = "x"
 field = [{ name = "n", kind = "size", min = 1, max = 1000000, shape = true, meaning = "x" }]
