@@ -94,7 +94,7 @@ impl Journal {
         match outcome.fault() {
             None if fits && !seconds.is_empty() => self.append(named, outcome).or_raise(py),
             _ => Err(Error::Input(format!(
-                "measure returned {} for {}: seconds are above 0",
+                "measure returned {} for {}: seconds are above 0 and at most 2592000, thirty days",
                 list_samples(&seconds),
                 named.1
             )))

@@ -35,6 +35,13 @@ impl Kernel {
     #[staticmethod]
     #[pyo3(signature = (text, sources = Texts(BTreeMap::new())))]
     fn from_toml(py: Python<'_>, text: Text, sources: Texts) -> PyResult<Kernel> {
+        if !text.0.contains('\n') && text.0.ends_with(".toml") {
+            let what = format!(
+                "`{}` is a path: from_toml takes the text of a kernel.toml, and Kernel(FOLDER) opens a folder",
+                text.0
+            );
+            return Err(seqtune_predict::Error::Input(what)).or_raise(py);
+        }
         let files = sources.0.into_iter().chain([("kernel.toml".into(), text.0)]).collect();
         seqtune_predict::Kernel::from_files(files, "kernel.toml").map(Kernel).or_raise(py)
     }

@@ -106,6 +106,9 @@ impl Model {
     fn device(&self, py: Python<'_>, name: Option<Text>) -> PyResult<Device> {
         let name = name.map(|name| name.0);
         let find = || {
+            if name.as_deref() == Some(seqtune_devices::host::ID) {
+                return seqtune_devices::host::describe().map(Device);
+            }
             refuse_live(name.as_deref().unwrap_or_default())?;
             device_for(&self.inner.meta.devices, name.as_deref(), seqtune_devices::live::live_device).map(Device)
         };

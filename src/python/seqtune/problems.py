@@ -37,6 +37,8 @@ def plain(problem: Problem) -> str | dict[str, Any]:
     """
     if isinstance(problem, str):
         return problem
+    if not hasattr(problem, "keys") and not hasattr(problem, "__iter__"):
+        raise TypeError(f"a problem is a text such as 'n=700' or a dict, not {type(problem).__name__}")
     return read_as(dict, problem, "is neither a text nor a dict")
 
 

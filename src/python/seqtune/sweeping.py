@@ -119,13 +119,15 @@ def sweep(
     """
     if not callable(measure):
         raise InputError(f"measure is {shown(measure)}: it is a function of a problem and a config")
-    if not 0 <= seed < 1 << 64:
+    if not _is_whole(seed) or not 0 <= seed < 1 << 64:
         raise InputError(f"seed={shown(seed)} is not a whole number from 0 to 2^64 - 1")
-    if sample is not None and not 1 <= sample <= 1_000_000:
-        raise InputError(f"sample={shown(sample)} is not from 1 to 1,000,000")
+    if sample is not None and (not _is_whole(sample) or not 1 <= sample <= 1_000_000):
+        raise InputError(f"sample={shown(sample)} is neither a whole number from 1 to 1,000,000 nor None")
     kernel = kernel_of(kernel)
     device = device if isinstance(device, Device) else Device(device)
     given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
+    if not given:
+        raise InputError("no problem is given, so that nothing is measured")
     plan = [(problem, configs_of(kernel, problem, device, sample, seed)) for problem in given]
     path = read_as(os.fspath, journal, "is no path of a journal")
     tool = "a function of Python, by seqtune.sweep"
@@ -145,6 +147,10 @@ def sweep(
         return Sweep(path, book.records(), (counts["measured"], counts["failed"], counts["found"]))
     finally:
         book.close()
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def _one(
@@ -171,6 +177,7 @@ def _one(
         outcome = Invalid(said(error))
     if outcome is None:
         outcome = Invalid("measure returned None")
+        cause = ValueError("a `return` may be missing; return seqtune.Invalid(...) where no config is to work")
     if isinstance(outcome, Invalid):
         counts["failed"] += 1
         if counts["measured"] == counts["found"] == 0:
@@ -190,7 +197,8 @@ def _give_up(held: list[Failure], which: str) -> NoReturn:
     """Ends a sweep whose function is wrong, and not its configs."""
     *_, last, _ = held[-1]
     cause = next(cause for *_, cause in reversed(held) if cause is not None)
-    raise InputError(f"measure failed for {which} configs, the last time with {last.why}; no record was written") from cause
+    hint = f" ({cause})" if last.why == "measure returned None" else ""
+    raise InputError(f"measure failed for {which} configs, the last time with {last.why}{hint}; no record was written") from cause
 
 
 def _book(book: Journal, failure: Failure) -> None:
@@ -200,8 +208,8 @@ def _book(book: Journal, failure: Failure) -> None:
 
 def _seconds(outcome: Any) -> list[float]:
     try:
-        if isinstance(outcome, (str, bytes)):  # its characters are no samples
-            raise TypeError("a text")
+        if isinstance(outcome, (str, bytes, bool)):  # characters are no samples, and True is no second
+            raise TypeError("a text or a truth value")
         several = hasattr(outcome, "__len__")
         if several and len(outcome) > SAMPLES:
             raise InputError(f"measure returned {len(outcome)} samples; {SAMPLES} are the most of a config")
@@ -255,6 +263,8 @@ def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
     try:
         from tqdm.auto import tqdm
     except ImportError:
+        tqdm = None
+    if tqdm is None:  # what is raised below is no consequence of that
         yield _lines(total)
         return
     with tqdm(total=total, unit="config", dynamic_ncols=True) as bar:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from seqtune.errors import InputError
+from seqtune.errors import InputError, UnavailableError, shown
 from seqtune.predictor import settles
 from seqtune.triton_resources import Judgement, judge, legal
 
@@ -38,10 +38,16 @@ SHORT = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64
 OF_LABELS = {"None": None, "True": True, "False": False}
 
 
+def _triton() -> Any:
+    try:
+        return import_module("triton")
+    except ImportError as error:
+        raise UnavailableError(f"Triton is not installed here ({error}): pip install triton") from error
+
+
 def to_config(config: Mapping[str, int]) -> Any:
     """A predicted config as a ``triton.Config``: launch options by their names, a ``maxnreg`` of 0 is no limit, a label ``None`` is ``None``."""
-    triton: Any = import_module("triton")
-
+    triton = _triton()
     launch = {LAUNCH[name]: value for name, value in config.items() if name in LAUNCH}
     if launch.get("maxnreg") == 0:
         del launch["maxnreg"]
@@ -97,6 +103,8 @@ def autotune(
     for name in ("configs", "prune_configs_by"):
         if name in options:
             raise InputError(f"{name} is what seqtune.triton.autotune decides; use triton.autotune for configs of your own")
+    if isinstance(key, str):
+        raise InputError(f"key={shown(key)} is a text: write a list of arguments' names, such as key=['M', 'N']")
     if top < 1:
         raise InputError(f"top is {top}, and at least one config is needed")
     predictor = _predictor(model, kernel, device)
@@ -158,7 +166,7 @@ def _tuner_class() -> Any:
     """Triton's autotuner, with the configs of a predictor; made when Triton is there."""
     if _classes:
         return _classes[0]
-    triton: Any = import_module("triton")
+    triton = _triton()
     base: Any = import_module("triton.runtime.autotuner").Autotuner
 
     class Tuner(base):

@@ -95,6 +95,23 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(len(self.lines()), 1)
         self.assertEqual(self.sweep().measured, 21)
 
+    def test_a_forgotten_return_and_arguments_of_other_kinds_are_told_and_nothing_is_booked(self):
+        with self.assertRaisesRegex(seqtune.InputError, "first 20 configs.*measure returned None .a `return` may be missing"):
+            self.sweep(lambda p, c: None)
+        self.assertEqual(len(self.lines()), 1)
+        for more in ({"sample": "all"}, {"sample": True}, {"seed": "a"}):
+            with self.assertRaisesRegex(seqtune.InputError, "whole number"):
+                self.sweep(lambda p, c: 1.0, **more)
+        with self.assertRaisesRegex(seqtune.InputError, "no problem is given"):
+            seqtune.sweep(self.kernel, lambda p, c: 1.0, [], journal=self.journal)
+        with self.assertRaisesRegex(seqtune.InputError, "returned True: it returns seconds"):
+            self.sweep(lambda p, c: True)
+        with self.assertRaisesRegex(seqtune.InputError, "at most 2592000"):
+            self.sweep(lambda p, c: float("inf"))
+        with self.assertRaisesRegex(seqtune.InputError, "is a path"):
+            seqtune.Kernel.from_toml("mine/kernel.toml")
+        self.assertEqual(self.sweep().measured, 21)
+
     def test_a_function_that_never_works_is_told_so_also_of_few_configs(self):
         with self.assertRaisesRegex(seqtune.InputError, "failed for all 2 configs.*KeyError.*no record was written"):
             seqtune.sweep(self.kernel, lambda p, c: p["size"], ["n=1000"], journal=self.journal, sample=2)
