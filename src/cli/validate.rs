@@ -92,12 +92,12 @@ pub struct Args {
     /// Replace files of --plot and --html that seqtune did not write
     #[arg(long)]
     force: bool,
-    /// Time after which no further problem is begun (90s, 10m, 2h)
+    /// Time after which no further problem is begun (90s, 10m, 2h, or seconds)
     ///
     /// The problems measured until then are shown.
     #[arg(long, value_parser = seqtune_console::inputs::duration)]
     budget: Option<Duration>,
-    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h)
+    /// Time after which an unresponsive config counts as hung (90s, 10m, 2h, or seconds)
     ///
     /// [default: 20s, or the timeout in the kernel's [run]]
     ///
@@ -322,7 +322,16 @@ impl Validated {
                 Some(run) if !run.is_seeded() => "when run again",
                 _ => "with data of three other seeds",
             };
-            print(&format!("What is called the best, and each first choice, is also right {with} and at odd sizes."));
+            let unchecked = kernel.run.as_ref().is_some_and(|run| run.spec.right.is_none() && run.spec.wrong.is_none());
+            print(&match unchecked {
+                true => format!(
+                    "[run] has neither `right` nor `wrong`: results count as right unless the program's own answer says otherwise, \
+                     also {with} and at odd sizes."
+                ),
+                false => {
+                    format!("What is called the best, and each first choice, is also right {with} and at odd sizes.")
+                }
+            });
         }
         if let (true, VendorLibrary::Absent(reason)) =
             (kernel.source.as_ref().is_some_and(|s| s.gemm.is_some()), library)

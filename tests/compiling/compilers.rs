@@ -260,3 +260,19 @@ fn files_that_a_source_includes_from_its_folder_are_part_of_it() {
         assert!(found.is_ok(), "{architecture}: {found:?}");
     }
 }
+
+#[test]
+fn numbers_that_opencl_c_names_are_there_and_in_cuda_without_an_include() {
+    let nvidia = nvrtc_or_skip().then(|| Nvrtc::open("sm_90").unwrap());
+    let nvidia = nvidia.map(|nvrtc| ("sm_90", Box::new(nvrtc) as Box<dyn Compiler>));
+    for (architecture, compiler) in nvidia.into_iter().chain(amd()) {
+        let numbers = "p[0] = INFINITY + NAN + FLT_MAX + FLT_MIN + FLT_EPSILON";
+        let opencl = format!("__kernel void k(__global float *p) {{ {numbers} + MAXFLOAT + M_PI_F + HUGE_VALF; }}\n");
+        let cuda = format!("extern \"C\" __global__ void k(float *p) {{ {numbers} + (float)M_PI; }}\n");
+        let own = format!("#include <math.h>\n#define FLT_MAX 1e30f\n{cuda}");
+        for (file, source) in [("k.cl", &opencl), ("k.cu", &cuda), ("k.cu", &own)] {
+            let made = compiled(compiler.as_ref(), &job(file, source, &[64], &[]));
+            assert!(made.is_ok(), "{architecture}, {file}: {made:?}");
+        }
+    }
+}

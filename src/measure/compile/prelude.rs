@@ -10,6 +10,9 @@ const WORDS: &str = include_str!("hip_words.cuh");
 /// What the headers of [`STANDARD`] declare.
 const STANDARD_WORDS: &str = include_str!("standard_words.cuh");
 
+/// Numbers by name, before every source.
+const NUMBERS: &str = include_str!("number_words.cuh");
+
 /// Headers that run-time compilers come without or refuse to read again: their `#include` lines are dropped.
 const STANDARD: [&str; 11] = [
     "stdint.h",
@@ -34,8 +37,9 @@ const PRELUDE: &str = include_str!("prelude.cuh");
 /// OpenCL C is converted by macros, and by words before the variables of an address space.
 pub fn as_cpp(file: &str, source: &str, defines: &[Define]) -> String {
     let is_opencl = file.ends_with(".cl");
-    let mut text = String::with_capacity(WORDS.len() + PRELUDE.len() + source.len() + 256);
+    let mut text = String::with_capacity(WORDS.len() + NUMBERS.len() + PRELUDE.len() + source.len() + 256);
     text += WORDS;
+    text += NUMBERS;
     if is_opencl {
         text += PRELUDE;
     }
@@ -77,16 +81,19 @@ mod tests {
             "    __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n",
             &[Define::new("T", "4")],
         );
-        let own = text.strip_prefix(WORDS).unwrap().strip_prefix(PRELUDE).unwrap();
+        let own = text.strip_prefix(WORDS).unwrap().strip_prefix(NUMBERS).unwrap().strip_prefix(PRELUDE).unwrap();
         assert_eq!(
             own,
             "#define T 4\n#line 1\n    SEQTUNE_SHARED __local float as[KWG * 4];\n    __local float *bs = 0;\nfloat f(__local const float *as);\n"
         );
         let cuda = as_cpp("k.cu", "__shared__ int x;", &[Define::new("T", "4")]);
-        assert_eq!(cuda.strip_prefix(WORDS).unwrap(), "#define T 4\n#line 1\n__shared__ int x;");
+        assert_eq!(
+            cuda.strip_prefix(WORDS).unwrap().strip_prefix(NUMBERS).unwrap(),
+            "#define T 4\n#line 1\n__shared__ int x;"
+        );
         let included = as_cpp("k.cu", "#include <mma.h>\n # include <cstdint> // of sizes\nint32_t x;", &[]);
         assert_eq!(
-            included.strip_prefix(WORDS).unwrap().strip_prefix(STANDARD_WORDS).unwrap(),
+            included.strip_prefix(WORDS).unwrap().strip_prefix(NUMBERS).unwrap().strip_prefix(STANDARD_WORDS).unwrap(),
             "#line 1\n#include <mma.h>\n\nint32_t x;"
         );
     }

@@ -15,15 +15,3 @@ typedef __UINT16_TYPE__ uint16_t;
 #endif
 typedef size_t uintptr_t;
 typedef decltype((char *)0 - (char *)0) ptrdiff_t;
-#ifndef INFINITY
-#define INFINITY __int_as_float(0x7f800000)
-#define NAN __int_as_float(0x7fc00000)
-#endif
-#ifndef FLT_MAX
-#define FLT_MAX 3.402823466e+38f
-#define FLT_MIN 1.175494351e-38f
-#define FLT_EPSILON 1.192092896e-07f
-#endif
-#ifndef M_PI
-#define M_PI 3.14159265358979323846
-#endif

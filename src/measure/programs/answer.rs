@@ -177,6 +177,9 @@ pub fn of_object(object: &Value) -> Attempt<Reported> {
         for name in ["time", "times"] {
             let Some(value) = object.get(format!("{name}{ending}")) else { continue };
             let told = list(value).ok_or_else(|| bad("holds a time that is no number"))?;
+            if !found.times_us.is_empty() {
+                return Err(bad("holds times under two names"));
+            }
             let us = told.iter().map(|x| unit.microseconds(*x, 0.0));
             found.times_us.extend(times(us).map_err(unsound)?);
         }
@@ -186,6 +189,9 @@ pub fn of_object(object: &Value) -> Attempt<Reported> {
     }
     for (name, value) in object["counters"].as_object().into_iter().flatten() {
         found.counters.insert(name.clone(), list(value).ok_or_else(|| bad("holds a counter that is no number"))?);
+    }
+    if found.times_us.is_empty() {
+        return Err(bad("holds no time: it is called time_s, time_ms, time_us or time_ns, or times_s and so on"));
     }
     sound(found).map_err(unsound)
 }

@@ -62,6 +62,15 @@ impl Question<'_> {
     }
 }
 
+/// The object that a line is. Python writes numbers that JSON has not: they are null, as if they were not there.
+fn answer_of(line: &[u8]) -> Option<Value> {
+    let object = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
+    object(line).or_else(|| {
+        let text = std::str::from_utf8(line).ok().filter(|text| text.trim_start().starts_with('{'))?;
+        object(text.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null").as_bytes())
+    })
+}
+
 impl Served {
     /// Starts a program.
     ///
@@ -74,10 +83,10 @@ impl Served {
         };
         let (sender, answers) = sync_channel(KEPT);
         std::thread::spawn(move || {
-            for_each_line(BufReader::new(stdout), ANSWER, |line| match serde_json::from_slice::<Value>(line) {
-                Ok(answer) if answer.is_object() => sender.send(answer).is_ok(),
+            for_each_line(BufReader::new(stdout), ANSWER, |line| match answer_of(line) {
+                Some(answer) => sender.send(answer).is_ok(),
                 // a program may print what it likes between its answers
-                _ => true,
+                None => true,
             });
         });
         let errors = Tail::listen(child.stderr.take());
@@ -139,7 +148,7 @@ impl Served {
     fn last_words(&self) -> String {
         match self.errors.so_far().lines().rev().find(|line| !line.trim().is_empty()) {
             Some(line) => format!("; its last words: {}", quote(line.trim())),
-            None => "; it said nothing".into(),
+            None => "; standard error is empty".into(),
         }
     }
 }
@@ -150,5 +159,21 @@ impl Drop for Served {
         kill_tree(leader);
         let _ = self.child.borrow_mut().wait();
         end_children(&[]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_with_numbers_that_json_lacks_is_an_answer_and_a_print_is_none() {
+        let answer = answer_of(b"{\"id\": 3, \"time_s\": NaN, \"joules\": -Infinity}\n").unwrap();
+        assert_eq!(answer, json!({"id": 3, "time_s": null, "joules": null}));
+        assert!(of_object(&answer).unwrap_err().detail.contains("holds a time that is no number"));
+        let two = json!({"times_s": [0.1], "time_ms": 3});
+        assert!(of_object(&two).unwrap_err().detail.contains("holds times under two names"));
+        assert!(of_object(&json!({"seconds": 0.1})).unwrap_err().detail.contains("it is called time_s"));
+        assert!(answer_of(b"NaN\n").is_none() && answer_of(b"{ not json\n").is_none() && answer_of(b"12\n").is_none());
     }
 }
