@@ -48,7 +48,7 @@ def beside(kernel, own, joint):
 
 
 def calibration(firsts, bins=15):
-    """Calibration error of first choices, as `seqtune evaluate` counts it (src/eval/reliability.rs), and by chance alone, in points."""
+    """Calibration error of first choices, as `seqtune evaluate` counts it (src/eval/measures/reliability.rs), and by chance alone, in points."""
     def error(firsts):
         sums = [0.0] * bins
         for probability, best in firsts:

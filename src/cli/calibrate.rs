@@ -2,9 +2,9 @@
 
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::{KernelTable, MeasuredProblem, Table};
-use seqtune_eval::likeness;
-use seqtune_eval::shown;
-use seqtune_eval::stated::{StatedAnswers, answers_of, trust_in_seen};
+use seqtune_eval::measures::likeness;
+use seqtune_eval::measures::shown;
+use seqtune_eval::measures::stated::{StatedAnswers, answers_of, trust_in_seen};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Objective};

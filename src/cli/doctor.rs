@@ -1,7 +1,7 @@
 //! `seqtune doctor`
 
 use seqtune_console::siblings::{TRAINER, missing_libraries};
-use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::baselines::lightgbm::LightGbm;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Api, Device, Kernel};

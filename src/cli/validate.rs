@@ -10,7 +10,7 @@ use seqtune_console::progress::Bar;
 use seqtune_console::signals::{end_with, stop_at_signal};
 use seqtune_data::recipe::{Policy, Provenance, Recipe};
 use seqtune_data::{Header, Journal};
-use seqtune_eval::plot;
+use seqtune_eval::pages::plot;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::limits;

@@ -1,7 +1,7 @@
 //! Answers on standard output; progress and warnings on standard error.
 
 use console::Term;
-use seqtune_eval::markdown::fit_width;
+use seqtune_eval::pages::markdown::fit_width;
 use seqtune_kernel::error::{Error, Result, printable};
 use seqtune_kernel::spelling::{json, lines};
 use std::io::{IsTerminal, Write};

@@ -103,7 +103,7 @@ impl Kind {
             Kind::Dataset => seqtune_data::packed::is_packed(&head) || seqtune_data::journal::is_journal(&head),
             Kind::Model => is_of_ours(path, false),
             Kind::SmallModel => is_of_ours(path, true),
-            Kind::Drawing => text.contains(seqtune_eval::plot::MARK),
+            Kind::Drawing => text.contains(seqtune_eval::pages::plot::MARK),
             Kind::Csv => text.lines().next().is_some_and(|line| line.contains(",outcome,")),
             Kind::Parquet => head.starts_with(b"PAR1"),
             Kind::T4 => text.starts_with("{\"schema_version\""),
@@ -300,7 +300,7 @@ mod tests {
         assert!(sentence(Replace::default()).unwrap_err().contains("exists"));
         assert!(sentence(own).unwrap_err().contains("is there and no plot"));
         assert!(sentence(Replace { force: true, ..Replace::default() }).is_ok());
-        std::fs::write(&note, format!("{}\n<svg/>", seqtune_eval::plot::MARK)).unwrap();
+        std::fs::write(&note, format!("{}\n<svg/>", seqtune_eval::pages::plot::MARK)).unwrap();
         assert!(sentence(own).is_ok());
         let read = [folder.path().join("./note.svg")];
         assert!(claim(&note, Kind::Drawing, Replace { force: true, ..own }, &read).is_err());

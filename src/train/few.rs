@@ -7,8 +7,8 @@
 use crate::fit::{Existing, train};
 use crate::plan::divide;
 use seqtune_data::{KernelTable, MeasuredProblem, Table};
-use seqtune_eval::left_out::LeftOutInTurn;
-use seqtune_eval::shown::{Answered, AnsweredProblem, answer, in_turn};
+use seqtune_eval::measures::left_out::LeftOutInTurn;
+use seqtune_eval::measures::shown::{Answered, AnsweredProblem, answer, in_turn};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Kernel, Objective};

@@ -1,22 +1,22 @@
 //! Training: weights from tables of measured or tuned configs, in the order of its steps.
 
-use crate::calibrate;
-use crate::checkpoint::Checkpoint;
-use crate::member::{MemberTrainer, TrainedMember};
-use crate::memory::keep_memory;
+use crate::calibration::calibrate;
+use crate::calibration::power;
+use crate::calibration::profiles;
+use crate::ensemble::checkpoint::Checkpoint;
+use crate::ensemble::member::{MemberTrainer, TrainedMember};
+use crate::ensemble::memory::keep_memory;
+use crate::ensemble::schedule::EnsembleTraining;
+use crate::ensemble::score::Score;
 use crate::network::tensors::{self, Weights};
 use crate::plan::Plan;
-use crate::power;
 use crate::prepare::{Prepared, prepare};
-use crate::profiles;
 use crate::progress::Progress;
-use crate::schedule::EnsembleTraining;
-use crate::score::Score;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{KernelTable, MeasuredProblem, today};
-use seqtune_eval::likeness;
-use seqtune_eval::shown;
-use seqtune_eval::stated::{answers_of, trust_in_seen};
+use seqtune_eval::measures::likeness;
+use seqtune_eval::measures::shown;
+use seqtune_eval::measures::stated::{answers_of, trust_in_seen};
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;

@@ -1,7 +1,7 @@
 //! What a training run learns from and towards, checked and divided before the work begins.
 
 use crate::settings::fit_settings;
-use crate::vocabulary::{self, LearnedKernel};
+use crate::training_data::vocabulary::{self, LearnedKernel};
 use seqtune_data::{KernelTable, Table};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Kernel, Objective};

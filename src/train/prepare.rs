@@ -1,8 +1,8 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
-use crate::examples::{Example, KernelData, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
 use crate::plan::{Plan, Problems, SHARP};
 use crate::progress::Progress;
+use crate::training_data::{Example, KernelData, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{KernelTable, Table};

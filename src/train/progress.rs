@@ -1,6 +1,6 @@
 //! What a training run tells as it goes.
 
-use crate::member::Epoch;
+use crate::ensemble::member::Epoch;
 
 /// What a training run tells as it goes.
 #[derive(Clone, Copy, Debug)]

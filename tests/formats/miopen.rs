@@ -3,7 +3,7 @@
 use crate::common::{public, root, run, seqtune, test_generator, write};
 use seqtune_data::formats::miopen::{self, Convolution, MiopenOptions, NamedRows, Row, Unsaid, convolutions_of_lines};
 use seqtune_data::{Dataset, Outcome};
-use seqtune_eval::speed::random_problem;
+use seqtune_eval::measures::speed::random_problem;
 use seqtune_kernel::{Config, ConfigSpace, Count, Definition, Device, Kernel};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;

@@ -56,9 +56,9 @@ fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
         "src/measure/backends",           // APIs of drivers and compilers
         "src/hip-runtime-sys",            // prototypes of one of them
         "src/measure/processes/guard.rs", // signals, groups of processes, standard streams
-        "src/eval/lightgbm.rs",           // a library of C
+        "src/eval/baselines/lightgbm.rs", // a library of C
         "src/predict/network/simd.rs",    // code for processors of wider vectors
-        "src/train/memory.rs",            // malloc's options
+        "src/train/ensemble/memory.rs",   // malloc's options
         "src/train/network/tensors.rs",   // numbers of tensors as slices, for the optimizer and the decoder
     ];
     for path in sources(Path::new("src")) {

@@ -30,7 +30,7 @@ fn a_sweep_of_a_device_that_is_interrupted_says_what_is_kept_and_how_to_go_on() 
         let status = child.wait().unwrap();
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        let words = "a.jsonl keeps the problems that were finished, and the same command goes on";
+        let words = "a.jsonl keeps what was measured, and the same command goes on";
         assert!(status.code() == Some(1) && said.contains(words), "{by}: {status}, {said}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::run;
 use seqtune_data::{Dataset, KernelTable, MeasuredProblem, NamedDataset, Table};
-use seqtune_eval::shown::record;
+use seqtune_eval::measures::shown::record;
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::confidence::KnownCost;
 use seqtune_predict::model::Part;

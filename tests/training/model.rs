@@ -3,8 +3,8 @@
 use crate::common::{toy, toy_dataset, toy_table as table, toy_with_profiles};
 use crate::support::small_settings as settings;
 use seqtune_data::{Energy, KernelTable, NamedDataset, Outcome, Table};
-use seqtune_eval::method::Method;
-use seqtune_eval::replay;
+use seqtune_eval::baselines::method::Method;
+use seqtune_eval::measures::replay;
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::model::{Part, Split};

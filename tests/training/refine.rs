@@ -3,14 +3,14 @@
 use crate::common::{run, toy, toy_dataset, toy_sizes as sizes, toy_table as table};
 use crate::support::small_settings;
 use seqtune_data::{Dataset, Energy, KernelTable, NamedDataset, Outcome, Table, TriedConfig};
-use seqtune_eval::method::Method;
-use seqtune_eval::regrets::RegretRow;
+use seqtune_eval::baselines::method::Method;
+use seqtune_eval::measures::regrets::RegretRow;
 use seqtune_kernel::Objective;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
 use seqtune_predict::model::Split;
 use seqtune_predict::{Acquisition, Model, Predictor, Query, Settings};
+use seqtune_train::calibration::power::complete_joules;
 use seqtune_train::cross_validation::{CrossValidationOptions, HeldOut, cross_validate};
-use seqtune_train::power::complete_joules;
 use seqtune_train::{Existing, refine, train};
 use std::path::Path;
 

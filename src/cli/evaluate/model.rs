@@ -6,9 +6,11 @@ use seqtune_console::arguments::evaluate::{ModelAndDatasets, TunedOptions, trees
 use seqtune_console::outputs::claim_drawings;
 use seqtune_console::value_parsers::{count, objective, on_off};
 use seqtune_data::{KernelTable, Table};
-use seqtune_eval::curve::curve;
-use seqtune_eval::lightgbm::LightGbm;
-use seqtune_eval::{plot, replay, tuned};
+use seqtune_eval::baselines::lightgbm::LightGbm;
+use seqtune_eval::measures::curve::curve;
+use seqtune_eval::measures::replay;
+use seqtune_eval::pages::plot;
+use seqtune_eval::tuned;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Kernel, Objective, count_noun, limits};

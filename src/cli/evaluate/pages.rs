@@ -2,10 +2,11 @@
 
 use seqtune_console::arguments::evaluate::ModelAndDatasets;
 use seqtune_console::outputs::command_line;
-use seqtune_eval::curve::Curve;
-use seqtune_eval::html::{Page, reliability_diagram};
-use seqtune_eval::method::Method;
-use seqtune_eval::{ReplayReport, plot, tuned};
+use seqtune_eval::baselines::method::Method;
+use seqtune_eval::measures::curve::Curve;
+use seqtune_eval::pages::html::{Page, reliability_diagram};
+use seqtune_eval::pages::plot;
+use seqtune_eval::{ReplayReport, tuned};
 use seqtune_kernel::error::Result;
 use seqtune_predict::Model;
 use seqtune_predict::confidence::TopPrediction;

@@ -1,7 +1,7 @@
 //! `seqtune evaluate speed`
 
 use seqtune_console::progress::Bar;
-use seqtune_eval::speed::{SpeedRun, judging, latency, legality, throughput};
+use seqtune_eval::measures::speed::{SpeedRun, judging, latency, legality, throughput};
 use seqtune_kernel::Device;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;

@@ -3,7 +3,7 @@
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_console::inputs::dataset_files;
 use seqtune_data::{Dataset, Outcome, Shard};
-use seqtune_eval::markdown::Table;
+use seqtune_eval::pages::markdown::Table;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use std::collections::HashSet;

@@ -3,9 +3,9 @@
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
 use seqtune_data::stats::quantile;
-use seqtune_eval::html::Page;
-use seqtune_eval::markdown;
-use seqtune_eval::plot;
+use seqtune_eval::pages::html::Page;
+use seqtune_eval::pages::markdown;
+use seqtune_eval::pages::plot;
 use seqtune_kernel::Objective;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;

@@ -5,7 +5,7 @@ use crate::inputs;
 use crate::value_parsers::{count, objective, on_off, part, quality};
 use clap::ArgAction;
 use seqtune_data::{KernelTable, Table};
-use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::baselines::lightgbm::LightGbm;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Device, Kernel, Objective, limits};
 use seqtune_predict::model::Part;

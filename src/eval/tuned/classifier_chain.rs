@@ -4,7 +4,7 @@
 //! the parameters before and the features that these decide, and which is fitted where there is a choice. What each value would
 //! decide, which the model weighs, a classifier over values has no place for.
 
-use crate::lightgbm::{LightGbm, Samples, Task, Trees};
+use crate::baselines::lightgbm::{LightGbm, Samples, Task, Trees};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Objective;

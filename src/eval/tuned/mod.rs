@@ -10,11 +10,11 @@ pub mod labels;
 pub mod report;
 pub mod solvers;
 
-use crate::lightgbm::LightGbm;
-use crate::method::Method;
-use crate::paired::{Margin, Paired};
-use crate::reliability::CalibrationError;
-use crate::sets::{CredibleSet, Sets};
+use crate::baselines::lightgbm::LightGbm;
+use crate::baselines::method::Method;
+use crate::measures::paired::{Margin, Paired};
+use crate::measures::reliability::CalibrationError;
+use crate::measures::sets::{CredibleSet, Sets};
 use crate::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use crate::tuned::classifier_chain::ClassifierChain;
 use crate::tuned::labels::{Labels, labels};

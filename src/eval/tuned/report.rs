@@ -1,10 +1,10 @@
 //! Reports on tuned datasets as Markdown tables.
 
-use crate::markdown;
-use crate::method::Method;
-use crate::paired::{Margin, Paired};
-use crate::reliability::CalibrationError;
-use crate::sets::{CredibleSet, Sets};
+use crate::baselines::method::Method;
+use crate::measures::paired::{Margin, Paired};
+use crate::measures::reliability::CalibrationError;
+use crate::measures::sets::{CredibleSet, Sets};
+use crate::pages::markdown;
 use crate::tuned::solvers::{SolverChoice, Timed, choice};
 use crate::tuned::{MEASURES, TunedReport, TunedRow};
 use seqtune_predict::confidence::TopPrediction;

@@ -8,7 +8,7 @@ use seqtune_console::outputs::claim_drawings;
 use seqtune_console::siblings::TRAINER;
 use seqtune_console::value_parsers::{count, real};
 use seqtune_data::{Dataset, NamedDataset, Table};
-use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::baselines::lightgbm::LightGbm;
 use seqtune_kernel::Kernel;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_predict::Model;

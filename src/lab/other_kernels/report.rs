@@ -1,7 +1,7 @@
 //! What came of kernels that were left out.
 
 use seqtune_eval::baselines::expected_of_random;
-use seqtune_eval::markdown;
+use seqtune_eval::pages::markdown;
 use seqtune_kernel::Objective;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use crate::ktn::Ktn;
 use seqtune_data::MeasuredProblem;
-use seqtune_eval::paired::{Margin, Paired};
+use seqtune_eval::measures::paired::{Margin, Paired};
 use seqtune_eval::tuned::answers::{Answer, TestSet, tuned_config};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;

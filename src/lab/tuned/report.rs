@@ -1,8 +1,8 @@
 //! Reports as Markdown tables: those of users, with those of the laboratory.
 
 use crate::tuned::ComparedReport;
-use seqtune_eval::markdown;
-use seqtune_eval::method::Method;
+use seqtune_eval::baselines::method::Method;
+use seqtune_eval::pages::markdown;
 use seqtune_eval::tuned::report::{percent, row, sort_by_problems, summary, tables};
 
 /// The tables of every evaluation, those of the laboratory and the means, most problems first.

@@ -1,7 +1,7 @@
 //! Classifiers whose classes are the whole configs that occur in training: what is done where configs are names of instances.
 
 use seqtune_data::MeasuredProblem;
-use seqtune_eval::lightgbm::{LightGbm, Samples, Task};
+use seqtune_eval::baselines::lightgbm::{LightGbm, Samples, Task};
 use seqtune_eval::tuned::answers::{Answer, TOPS, TestSet, tuned_config};
 use seqtune_fit::extra_trees::{self, Targets};
 use seqtune_kernel::error::Result;

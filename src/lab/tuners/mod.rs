@@ -18,7 +18,7 @@ use crate::tuners::report::{Played, TunersReport};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Table};
-use seqtune_eval::lightgbm::LightGbm;
+use seqtune_eval::baselines::lightgbm::LightGbm;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Kernel, Objective};
 use seqtune_predict::model::{Part, Split};

@@ -6,7 +6,7 @@ use crate::tuners::search::differing;
 use crate::tuners::tree::{ClassedRow, Tree};
 use rand::Rng;
 use seqtune_data::MeasuredProblem;
-use seqtune_eval::lightgbm::{LightGbm, Samples, Task, Trees};
+use seqtune_eval::baselines::lightgbm::{LightGbm, Samples, Task, Trees};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
 

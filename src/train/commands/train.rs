@@ -1,12 +1,12 @@
 //! `seqtune train`, as the program that trains does it.
 
-use crate::checkpoint;
+use crate::ensemble::checkpoint;
+use crate::ensemble::member::Epoch;
 use crate::few::{self, LeftOutResult};
 use crate::fit::{Existing, refine, train};
-use crate::groups::{ModelGroup, groups};
-use crate::member::Epoch;
 use crate::plan::{divide, part_of};
 use crate::progress::Progress;
+use crate::training_data::groups::{ModelGroup, groups};
 use seqtune_console::answer::{answer, answer_json, tell, warn};
 use seqtune_console::arguments::train::Args;
 use seqtune_console::inputs::tables;
@@ -14,7 +14,7 @@ use seqtune_console::outputs::{Kind, Replace, claim, command_line};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::end_with;
 use seqtune_data::KernelTable;
-use seqtune_eval::left_out::LeftOutInTurn;
+use seqtune_eval::measures::left_out::LeftOutInTurn;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input, io};
 use seqtune_predict::model::{Part, Split, Target};

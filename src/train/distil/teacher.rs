@@ -4,7 +4,7 @@
 use crate::distil::chain::Chain;
 use crate::distil::lesson::{ConfigShare, Lesson, Wanted};
 use crate::distil::whole::Whole;
-use crate::examples::{UnmeasuredProblem, contenders, draw_between};
+use crate::training_data::{UnmeasuredProblem, contenders, draw_between};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

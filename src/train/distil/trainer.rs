@@ -1,10 +1,10 @@
 //! The small decoder's training: updates, validation, the best weights.
 
-use crate::checkpoint::{Checkpoint, Resumed};
 use crate::distil::batch::{Answers, LessonBatch};
 use crate::distil::lesson::Lesson;
 use crate::distil::network::Student;
-use crate::loss;
+use crate::ensemble::checkpoint::{Checkpoint, Resumed};
+use crate::ensemble::loss;
 use crate::network::adamw::{AdamW, copy};
 use crate::network::tensors::{Weights, numbers};
 use rand::SeedableRng;

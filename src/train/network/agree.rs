@@ -1,8 +1,8 @@
 //! The network as it is trained, asked what the network for prediction is asked: a test holds that they agree.
 
-use crate::batch::{Batch, Forward};
 use crate::network::tensors::{self, numbers};
 use crate::network::transformer::Transformer;
+use crate::training_data::batch::{Batch, Forward};
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
 use seqtune_predict::features::{Featurizer, Instance, Sequence};

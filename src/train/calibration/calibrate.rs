@@ -3,7 +3,7 @@
 //! A temperature for the scores (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
-use crate::pool::{self, RankedProblem};
+use crate::calibration::pool::{self, RankedProblem};
 use seqtune_predict::confidence::{Calibration, LOSS, PlattScaling, PoolWeights, RISK, ScoredProblem, TopPrediction};
 use seqtune_predict::numeric::softmax::{distribution, softmax};
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::draws;
     use rand::Rng;
-    use seqtune_eval::reliability::{calibration_error, calibration_error_by_chance};
+    use seqtune_eval::measures::reliability::{calibration_error, calibration_error_by_chance};
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
     fn drawn(temperature: f64, count: usize) -> Vec<ScoredProblem> {

@@ -1,7 +1,7 @@
 //! LightGBM's two ways to rank the measured configs of sweeps: by the cost, and by the order.
 
-use crate::lightgbm::{LightGbm, Samples, Task, Trees};
-use crate::method::Method;
+use crate::baselines::lightgbm::{LightGbm, Samples, Task, Trees};
+use crate::baselines::method::Method;
 use seqtune_data::Table;
 use seqtune_data::learnable::{LearnableProblem, centre_logs, known_problems, relevance};
 use seqtune_kernel::error::Result;

@@ -3,12 +3,12 @@
 //! By replay the beam is masked to the configs measured for the problem. What is predicted without that mask has to be
 //! judged live.
 
+use crate::baselines::light_gbm_rankers::{MethodScores, Rankers, by_score};
+use crate::baselines::lightgbm::LightGbm;
+use crate::baselines::method::Method;
 use crate::baselines::{Average, Neighbours, expected_of_random};
-use crate::light_gbm_rankers::{MethodScores, Rankers, by_score};
-use crate::lightgbm::LightGbm;
-use crate::markdown;
-use crate::method::Method;
-use crate::reliability::{Reliability, Sureness};
+use crate::measures::reliability::{Reliability, Sureness};
+use crate::pages::markdown;
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Table};
 use seqtune_kernel::Objective;

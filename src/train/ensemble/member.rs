@@ -1,16 +1,16 @@
 //! One network's training: weights, optimizer, checkpoints.
 
-use crate::batch::{Batch, Forward};
-use crate::checkpoint::{Checkpoint, Resumed};
-use crate::drawn::Drawn;
-use crate::examples::{Example, KernelData};
-use crate::loss;
+use crate::ensemble::checkpoint::{Checkpoint, Resumed};
+use crate::ensemble::loss;
+use crate::ensemble::score::{Score, score};
 use crate::network::adamw::{AdamW, copy};
 use crate::network::init;
 use crate::network::layers::Dropout;
 use crate::network::tensors::Weights;
 use crate::network::transformer::Transformer;
-use crate::score::{Score, score};
+use crate::training_data::batch::{Batch, Forward};
+use crate::training_data::drawn::Drawn;
+use crate::training_data::{Example, KernelData};
 use rand::{Rng, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::error::{Error, Result};

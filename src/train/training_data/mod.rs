@@ -1,5 +1,11 @@
 //! Measured configs as the sequences that the network is trained on and scored by.
 
+pub mod batch;
+pub mod drawn;
+pub mod groups;
+pub mod prefix_tree;
+pub mod vocabulary;
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{MeasuredProblem, Outcome, Table, TriedConfig};

@@ -1,11 +1,11 @@
 //! The networks of an ensemble, trained side by side.
 
-use crate::checkpoint::Checkpoint;
-use crate::costs;
-use crate::examples::KernelData;
-use crate::member::{self, Epoch, MemberTrainer, TrainedMember};
+use crate::calibration::costs;
+use crate::ensemble::checkpoint::Checkpoint;
+use crate::ensemble::member::{self, Epoch, MemberTrainer, TrainedMember};
 use crate::network::tensors;
 use crate::progress::Progress;
+use crate::training_data::KernelData;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_predict::features::Vocab;
 use seqtune_predict::network::weights::member as member_of;

@@ -1,9 +1,9 @@
 //! What came of a cross-validation: mean regrets, 1 - best time / chosen time, of the best of the first few, and whose they are.
 
-use crate::markdown;
-use crate::method::Method;
-use crate::paired::{Margin, Paired};
-use crate::reliability::{CalibrationError, Reliability, Sureness};
+use crate::baselines::method::Method;
+use crate::measures::paired::{Margin, Paired};
+use crate::measures::reliability::{CalibrationError, Reliability, Sureness};
+use crate::pages::markdown;
 use seqtune_kernel::Objective;
 use seqtune_kernel::count_noun;
 use serde::Serialize;

@@ -1,5 +1,9 @@
 //! What a user could do without a model: the best config on average, the nearest measured problem, chance.
 
+pub mod light_gbm_rankers;
+pub mod lightgbm;
+pub mod method;
+
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::Objective;
 use seqtune_kernel::kernel_toml::spec::FieldKind;

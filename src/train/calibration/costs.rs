@@ -3,12 +3,12 @@
 //! Weights are kept that rank held-out problems best. That is after few passes, when costs are far from learned. Both heads are linear in the re-ranker's last
 //! features: ridge regression (Hoerl and Kennard 1970), towards the heads as they are, finds the best of that in one step and changes nothing that ranks.
 
-use crate::batch::Batch;
-use crate::examples::{Example, KernelData};
-use crate::member::TrainedMember;
+use crate::ensemble::member::TrainedMember;
+use crate::ensemble::score::{Score, score};
 use crate::network::tensors::{Weights, libtorch_error};
 use crate::network::transformer::Transformer;
-use crate::score::{Score, score};
+use crate::training_data::batch::Batch;
+use crate::training_data::{Example, KernelData};
 use seqtune_fit::gbdt::cost_weight;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Hparams;

@@ -1,9 +1,9 @@
 //! Share of the best speed against the number of measurements: predicted against searched, by replay of held-out problems.
 
 use crate::baselines::{Neighbours, expected_of_random};
-use crate::markdown;
-use crate::plot;
-use crate::replay::{ReplayOptions, Tests, held_out};
+use crate::measures::replay::{ReplayOptions, Tests, held_out};
+use crate::pages::markdown;
+use crate::pages::plot;
 use seqtune_data::MeasuredProblem;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::spelling::markup;

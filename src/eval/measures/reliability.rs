@@ -1,6 +1,6 @@
 //! How well a model knows how good it is.
 
-use crate::sets::{CredibleSet, Sets};
+use crate::measures::sets::{CredibleSet, Sets};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use seqtune_kernel::Problem;

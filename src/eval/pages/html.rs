@@ -1,6 +1,6 @@
 //! A report as one HTML page that needs nothing beside it: no script, no network; plots are inline SVG.
 
-use crate::plot::MARK;
+use crate::pages::plot::MARK;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::spelling::markup;

@@ -1,8 +1,8 @@
 //! What some measured configs of the very problem add to a prediction, by replay.
 
-use crate::front::{TimeEnergy, share};
-use crate::markdown;
-use crate::replay::Tests;
+use crate::measures::front::{TimeEnergy, share};
+use crate::measures::replay::Tests;
+use crate::pages::markdown;
 use seqtune_data::stats::quantile;
 use seqtune_data::{MeasuredProblem, Outcome, Table};
 use seqtune_kernel::error::{Result, input};

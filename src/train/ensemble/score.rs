@@ -1,9 +1,9 @@
 //! How well a network predicts the validation problems.
 
-use crate::batch::{Batch, Forward};
-use crate::examples::KernelData;
 use crate::network::tensors::numbers;
 use crate::network::transformer::Transformer;
+use crate::training_data::KernelData;
+use crate::training_data::batch::{Batch, Forward};
 use seqtune_kernel::error::Result;
 use seqtune_predict::features::{Scale, Sequence};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The configs that one update learns from.
 
-use crate::examples::Example;
+use crate::training_data::Example;
 use rand::{Rng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
 use seqtune_predict::features::Sequence;

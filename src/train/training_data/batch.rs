@@ -4,7 +4,7 @@ use crate::network::decoder::DecoderPart;
 use crate::network::decoder::choices::Choices;
 use crate::network::tensors::numbers;
 use crate::network::transformer::{Decoded, Finished, Scores, Steps, Transformer};
-use crate::prefix_tree::PrefixTree;
+use crate::training_data::prefix_tree::PrefixTree;
 use seqtune_kernel::Choice;
 use seqtune_kernel::error::Result;
 use seqtune_predict::features::{Featurizer, Sequence};
