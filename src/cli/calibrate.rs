@@ -2,9 +2,9 @@
 
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::{KernelTable, MeasuredProblem, Table};
-use seqtune_eval::measures::likeness;
 use seqtune_eval::measures::shown;
 use seqtune_eval::measures::stated::{StatedAnswers, answers_of, trust_in_seen};
+use seqtune_fit::error_model;
 use seqtune_kernel::error::{Result, input};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Kernel, Objective};
@@ -224,7 +224,7 @@ fn learn_likeness(args: &Args, kernel: &Kernel, table: &Table, file: &Path, mut 
     };
     let problems = [&part(Part::Train)[..], &part(Part::Validation)];
     let predictor = Predictor::new(kernel, &model)?;
-    let Some(likeness) = likeness::learn(&predictor, table, problems, cores())? else {
+    let Some(likeness) = error_model::learn(&predictor, table, problems, cores())? else {
         return input("two problems of several configs are needed at least, to learn how errors go together");
     };
     let facts = serde_json::json!({

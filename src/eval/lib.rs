@@ -1,9 +1,6 @@
 //! How good is it? Models and baselines judged by replay on held-out problems, and the program's own benchmarks.
 
 pub mod baselines;
-#[cfg(test)]
-#[path = "../kernel/drawn.rs"]
-mod drawn;
 pub mod measures;
 pub mod pages;
 pub mod tuned;

@@ -5,10 +5,10 @@
 //! is of a choice that it made itself. Models of half of the shapes tell what the second half brought.
 
 use crate::fit::{Existing, train};
-use crate::plan::divide;
 use seqtune_data::{KernelTable, MeasuredProblem, Table};
 use seqtune_eval::measures::left_out::LeftOutInTurn;
 use seqtune_eval::measures::shown::{Answered, AnsweredProblem, answer, in_turn};
+use seqtune_fit::parts::divide;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::threads::{cores, on_threads};
 use seqtune_kernel::{Kernel, Objective};

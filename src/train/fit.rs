@@ -1,28 +1,27 @@
 //! Training: weights from tables of measured or tuned configs, in the order of its steps.
 
-use crate::calibration::calibrate;
-use crate::calibration::power;
-use crate::calibration::profiles;
 use crate::ensemble::checkpoint::Checkpoint;
 use crate::ensemble::member::{MemberTrainer, TrainedMember};
 use crate::ensemble::memory::keep_memory;
 use crate::ensemble::schedule::EnsembleTraining;
 use crate::ensemble::score::Score;
 use crate::network::tensors::{self, Weights};
-use crate::plan::Plan;
+use crate::plan::{Plan, SHARP};
 use crate::prepare::{Prepared, prepare};
 use crate::progress::Progress;
 use crate::settings::{REFINING_STEPS, STEPS};
 use seqtune_data::{KernelTable, MeasuredProblem, today};
-use seqtune_eval::measures::likeness;
 use seqtune_eval::measures::shown;
 use seqtune_eval::measures::stated::{answers_of, trust_in_seen};
+use seqtune_fit::cost_neighbours::{self, Known};
+use seqtune_fit::imputed_energy::complete_joules;
+use seqtune_fit::{calibration, error_model};
 use seqtune_kernel::canonical::Canonical;
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Device, Objective};
 use seqtune_predict::confidence::{BestRank, Calibration, DeviceCalibration, MeasuredDevice};
-use seqtune_predict::posterior::ErrorModel;
+use seqtune_predict::posterior::{CostNeighbours, ErrorModel};
 use seqtune_predict::{Meta, Model, Predictor, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -82,7 +81,7 @@ fn fit(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Model> {
     keep_memory();
-    let completed = power::complete_joules(corpus, settings);
+    let completed = complete_joules(corpus, settings);
     let plan = Plan::new(from, &completed, settings)?;
     if let Some(model) = finished_model(folder, &plan, existing)? {
         return Ok(model);
@@ -106,7 +105,7 @@ fn fit(
     let trained = training.train(progress)?;
     let mut model = describe(&plan, settings, trained, prepared)?;
     model.meta.calibration = calibration(&model, &plan)?;
-    model.neighbours = profiles::fit(&plan, true)?;
+    model.neighbours = neighbours(&plan, true)?;
     model.meta.device_calibration = trust(&model, &plan)?;
     model.meta.error_models = likeness(&model, &plan)?;
     if let (Some(parent), true) = (from, plan.tuned) {
@@ -207,8 +206,23 @@ fn describe(plan: &Plan, settings: Settings, trained: Vec<TrainedMember>, prepar
         meta,
         weights: tensors::to_arrays(&weights)?,
         trees: prepared.trees.into_iter().map(Arc::new).collect(),
-        neighbours: profiles::fit(plan, false)?,
+        neighbours: neighbours(plan, false)?,
         checksum: None,
+    })
+}
+
+/// Profiles of the only kernel of a plan, where it asks for them.
+fn neighbours(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<CostNeighbours>>> {
+    // what each part of a model counts is learned for all its kernels together
+    let ([data], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else { return Ok(Vec::new()) };
+    cost_neighbours::fit(&Known {
+        data,
+        problems,
+        validation_too,
+        objectives: &plan.objectives,
+        tau: plan.temperature().unwrap_or(SHARP),
+        threads: tch::get_num_threads().max(1) as usize,
+        seed: plan.settings.seed,
     })
 }
 
@@ -244,7 +258,7 @@ fn calibration(model: &Model, plan: &Plan) -> Result<Option<Calibration>> {
             })?);
         }
     }
-    Ok(calibrate::fit(&known, plan.calibration_temperature()))
+    Ok(calibration::fit(&known, plan.calibration_temperature()))
 }
 
 /// How the model's errors go together on the validation problems.
@@ -259,7 +273,7 @@ fn likeness(model: &Model, plan: &Plan) -> Result<Vec<ErrorModel>> {
         let predictor = Predictor::new(kernel, model)?;
         let of = |part: &[usize]| part.iter().map(|i| &table.problems[*i]).collect::<Vec<&MeasuredProblem>>();
         let parts = [&of(&problems.train)[..], &of(&problems.validation)];
-        all.extend(likeness::learn(&predictor, table, parts, cores)?);
+        all.extend(error_model::learn(&predictor, table, parts, cores)?);
     }
     Ok(all)
 }

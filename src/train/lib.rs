@@ -1,7 +1,7 @@
 //! Training: weights from tables of measured or tuned configs, by libtorch. Nothing that predicts needs it.
 
-pub mod calibration;
 pub mod commands;
+pub mod cost_heads;
 pub mod cross_validation;
 pub mod distil;
 #[cfg(test)]

@@ -2,27 +2,17 @@
 
 use crate::settings::fit_settings;
 use crate::training_data::vocabulary::{self, LearnedKernel};
-use seqtune_data::{KernelTable, Table};
+use seqtune_data::KernelTable;
+use seqtune_fit::parts::{Problems, divide};
+use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Result, input};
-use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Vocab;
-use seqtune_predict::model::{Part, Split, Target};
+use seqtune_predict::model::Target;
 use seqtune_predict::{Model, Settings};
 use std::sync::Arc;
 
 /// Temperature of the soft target where none is chosen.
 pub const SHARP: f64 = 0.05;
-
-/// Swept problems that choose weights, at least: to learn from fewer serves the model better (docs/log).
-pub const FEWEST: usize = 5;
-
-/// Training and validation problems of one kernel, as indices into its table.
-pub struct Problems {
-    /// Problems to learn from.
-    pub train: Vec<usize>,
-    /// Problems that choose the weights to keep.
-    pub validation: Vec<usize>,
-}
 
 /// What is learned from and towards.
 pub struct Plan<'a> {
@@ -122,30 +112,4 @@ fn check_objectives(model: &Model, objectives: &[Objective]) -> Result<()> {
     let (knows, hold) = (named(&model.meta.objectives), named(objectives));
     let what = "give its data too, or train without it";
     input(format!("the model to go on from knows {knows}, these datasets hold {hold}; {what}"))
-}
-
-/// By kernel, the problems to learn from, and those that choose weights: none, where they would be fewer than [`FEWEST`] of sweeps.
-pub fn divide(corpus: &[KernelTable], split: &Split, tuned: bool) -> Vec<Problems> {
-    let of = |KernelTable { kernel, table }: &KernelTable| {
-        let [train, validation] =
-            [Part::Train, Part::Validation].map(|part| part_of(kernel, table, split, part, tuned));
-        Problems { train, validation }
-    };
-    let mut problems: Vec<Problems> = corpus.iter().map(of).collect();
-    let held_out: usize = problems.iter().map(|p| p.validation.len()).sum();
-    if !tuned && held_out < FEWEST {
-        for p in &mut problems {
-            p.train.append(&mut p.validation);
-            p.train.sort_unstable();
-        }
-    }
-    problems
-}
-
-/// The problems of a part, of a table of what tuners chose or of a sweep.
-pub fn part_of(kernel: &Kernel, table: &Table, split: &Split, part: Part, tuned: bool) -> Vec<usize> {
-    match tuned {
-        true => table.tuned_part(kernel, split, part),
-        false => table.part(kernel, split, part, Objective::Time),
-    }
 }

@@ -1,12 +1,13 @@
 //! Each kernel's share of the training: its examples, its boosted trees, and the problems that these label.
 
-use crate::plan::{Plan, Problems, SHARP};
+use crate::plan::{Plan, SHARP};
 use crate::progress::Progress;
 use crate::training_data::{Example, KernelData, PseudoLabels, contenders, examples, oversample_new, tuned_examples};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{KernelTable, Table};
 use seqtune_fit::gbdt::TreeFit;
+use seqtune_fit::parts::Problems;
 use seqtune_kernel::error::Result;
 use seqtune_predict::Settings;
 use seqtune_predict::features::Featurizer;

@@ -3,7 +3,6 @@
 pub mod curve;
 pub mod front;
 pub mod left_out;
-pub mod likeness;
 pub mod measured;
 pub mod paired;
 pub mod regrets;

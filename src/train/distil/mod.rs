@@ -8,7 +8,6 @@ pub mod teacher;
 pub mod trainer;
 pub mod whole;
 
-use crate::calibration::calibrate::{self, LIKELIHOOD};
 use crate::distil::chain::Chain;
 use crate::distil::lesson::{Lesson, Wanted};
 use crate::distil::teacher::{Teacher, soft_target};
@@ -21,6 +20,7 @@ use crate::plan::{Plan, SHARP};
 use seqtune_data::{KernelTable, Table, TriedConfig, today};
 use seqtune_eval::measures::shown;
 use seqtune_eval::measures::stated::{answers_of, trust_in_seen};
+use seqtune_fit::calibration::{self, LIKELIHOOD};
 use seqtune_kernel::canonical::{Canonical, structure};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::threads::on_threads;
@@ -347,8 +347,8 @@ impl Distillation<'_> {
                     all.extend(known);
                 }
                 small.meta.calibration = match self.plan.nothing_held_out {
-                    true => calibrate::fit(&all, None),
-                    false => calibrate::fit_weighed(&all, LIKELIHOOD),
+                    true => calibration::fit(&all, None),
+                    false => calibration::fit_weighed(&all, LIKELIHOOD),
                 };
             }
         }

@@ -1,6 +1,6 @@
 //! The networks of an ensemble, trained side by side.
 
-use crate::calibration::costs;
+use crate::cost_heads;
 use crate::ensemble::checkpoint::Checkpoint;
 use crate::ensemble::member::{self, Epoch, MemberTrainer, TrainedMember};
 use crate::network::tensors;
@@ -87,7 +87,7 @@ impl EnsembleTraining<'_> {
         while !queue.stop.load(Ordering::Relaxed) {
             let Some(mut trainer) = lock(&queue.waiting).pop_front() else { break };
             if trainer.epoch >= self.epochs {
-                let fitted = costs::fit(trainer.kept, trainer.best, &self.settings.hparams, self.kernels)
+                let fitted = cost_heads::fit(trainer.kept, trainer.best, &self.settings.hparams, self.kernels)
                     .inspect_err(|_| queue.stop.store(true, Ordering::Relaxed))?;
                 lock(&queue.done).push((trainer.member, fitted));
                 continue;

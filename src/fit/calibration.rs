@@ -3,7 +3,7 @@
 //! A temperature for the scores (temperature scaling, Guo et al. 2017), a line through the log-odds of the first choice (Platt 1999), and
 //! the threshold below which an answer is marked unsure (conformal risk control, Angelopoulos et al. 2022).
 
-use crate::calibration::pool::{self, RankedProblem};
+use crate::opinion_pool::{self, RankedProblem};
 use seqtune_predict::confidence::{Calibration, LOSS, PlattScaling, PoolWeights, RISK, ScoredProblem, TopPrediction};
 use seqtune_predict::numeric::softmax::{distribution, softmax};
 
@@ -109,7 +109,7 @@ fn pool_weights(known: &[&ScoredProblem], tau: f64) -> PoolWeights {
     };
     let targets: Vec<Vec<f64>> = known.iter().map(target).collect();
     let problems = known.iter().zip(targets).map(|(k, target)| RankedProblem { opinions: &k.opinions, target });
-    pool::fit(&problems.collect::<Vec<_>>())
+    opinion_pool::fit(&problems.collect::<Vec<_>>())
 }
 
 /// The temperature under which the best configs are most probable: convex in its inverse, so there is one minimum.
@@ -152,13 +152,12 @@ fn improbability(known: &[Ranked], temperature: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draws;
     use rand::Rng;
     use seqtune_eval::measures::reliability::{calibration_error, calibration_error_by_chance};
 
     /// Problems of five configs, the best drawn with the probabilities of a softmax at `temperature`.
     fn drawn(temperature: f64, count: usize) -> Vec<ScoredProblem> {
-        let mut rng = draws::test_generator(3);
+        let mut rng = crate::drawn::test_generator(3);
         let problem = |_| {
             let scores: Vec<f64> = (0..5).map(|_| 4.0 * rng.random::<f64>()).collect();
             let mut left: f64 = rng.random();

@@ -1,9 +1,9 @@
 //! Profiles of problems ([`seqtune_predict::posterior::cost_neighbours`]), fitted.
 
-use crate::plan::{Plan, SHARP};
+use crate::extra_trees::{Targets, TreeSamples, fit as fit_trees};
+use crate::parts::Problems;
 use seqtune_data::learnable::centre_logs;
 use seqtune_data::{KernelTable, Table};
-use seqtune_fit::extra_trees::{Targets, TreeSamples, fit as fit_trees};
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Kernel, Objective};
 use seqtune_predict::features::Instance;
@@ -14,30 +14,44 @@ use std::sync::Arc;
 /// Trees that are fitted: the weights of problems that are like one change little with more.
 const TREES: usize = 200;
 
-/// By objective, profiles of the only kernel of a plan, where it asks for them, of the problems to learn from and, at the end, of
-/// those too that told what they are worth.
+/// What profiles are fitted to.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Kernel with its sweeps.
+    pub data: &'a KernelTable,
+    /// Its problems.
+    pub problems: &'a Problems,
+    /// Whether problems that choose weights count too: at the end, when they have told what profiles are worth.
+    pub validation_too: bool,
+    /// Quantities that are learned.
+    pub objectives: &'a [Objective],
+    /// Temperature of the target.
+    pub tau: f64,
+    /// Threads that may be used.
+    pub threads: usize,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+/// By objective, profiles of a kernel that asks for them.
 ///
 /// # Errors
 /// [`Error::Failed`](seqtune_predict::Error::Failed) where a thread panics.
-pub fn fit(plan: &Plan, validation_too: bool) -> Result<Vec<Arc<CostNeighbours>>> {
-    // what each part of a model counts is learned for all its kernels together
-    let ([KernelTable { kernel, table }], [problems], false) = (plan.corpus, &plan.problems[..], plan.tuned) else {
-        return Ok(Vec::new());
-    };
+pub fn fit(of: &Known) -> Result<Vec<Arc<CostNeighbours>>> {
+    let Known { data: KernelTable { kernel, table }, problems, validation_too, objectives, tau, threads, seed } = *of;
     let Some(combinations) = small_space_size(kernel).filter(|_| kernel.profiles) else { return Ok(Vec::new()) };
     let mut known = problems.train.clone();
     // of very small data the same problems are in both parts
     known.extend(problems.validation.iter().filter(|i| validation_too && !problems.train.contains(i)));
     let mut found = Vec::new();
-    for objective in &plan.objectives {
+    for objective in objectives {
         let (rows, profiles) = profiles_of(kernel, table, &known, *objective, combinations);
         if profiles.len() < 2 {
             continue;
         }
         let costs = fill_profiles(&profiles);
         let samples = TreeSamples { rows: &rows, columns: columns(kernel), targets: Targets::Vectors(&costs) };
-        let forest = fit_trees(&samples, TREES, tch::get_num_threads().max(1) as usize, plan.settings.seed)?;
-        let tau = plan.temperature().unwrap_or(SHARP);
+        let forest = fit_trees(&samples, TREES, threads, seed)?;
         found.push(Arc::new(CostNeighbours { kernel: kernel.name.clone(), objective: *objective, tau, forest, costs }));
     }
     Ok(found)

@@ -4,9 +4,9 @@
 //! does, and follows from how fast a config computes and moves its bytes, which its time tells. So boosted trees learn the logarithm of the
 //! power of what was metered, from the numbers of problem and config and from both rates.
 
-use crate::plan::divide;
+use crate::gbdt::{WeightedValue, fit_values};
+use crate::parts::divide;
 use seqtune_data::{Energy, KernelTable, MeasuredProblem, Outcome, Table, TriedConfig};
-use seqtune_fit::gbdt::{WeightedValue, fit_values};
 use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_predict::Settings;
 use seqtune_predict::features::Instance;

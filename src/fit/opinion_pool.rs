@@ -74,12 +74,11 @@ pub fn fit(problems: &[RankedProblem]) -> PoolWeights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draws;
     use rand::Rng;
 
     /// LogProbs of six configs each at random, of which only the first and the third have a part in the truth.
     fn drawn(count: usize) -> (Vec<Vec<LogProbs>>, PoolWeights) {
-        let mut rng = draws::test_generator(5);
+        let mut rng = crate::drawn::test_generator(5);
         let mut opinion = || std::array::from_fn(|_| -6.0 * rng.random::<f64>());
         ((0..count).map(|_| (0..6).map(|_| opinion()).collect()).collect(), [0.8, 0.0, 0.3, 0.0])
     }
