@@ -120,6 +120,17 @@ const PROFILES: &str = "profiles";
 /// Ending of the names of what rows of bytes are multiplied by.
 const SCALE: &str = ".scale";
 
+/// Refuses a dataset where a model is asked for.
+pub(crate) fn refuse_dataset(file: &Path) -> Result<()> {
+    if file.extension().is_some_and(|ending| ending == "jsonl" || ending == "sqt") {
+        let place = file.display();
+        return Err(Error::Model(format!(
+            "{place}: is a dataset by its name, no model; `seqtune train` makes a model of it"
+        )));
+    }
+    Ok(())
+}
+
 /// What is said of bytes that are no safetensors file.
 pub(crate) fn not_a_model(e: &dyn std::fmt::Display) -> Error {
     Error::Input(format!("is not a safetensors file, or is truncated ({e}); fetch or train it again"))
@@ -151,12 +162,7 @@ pub(crate) fn metadata_of(file: &Path) -> Result<HashMap<String, String>> {
         #[serde(rename = "__metadata__", default)]
         metadata: HashMap<String, String>,
     }
-    if file.extension().is_some_and(|ending| ending == "jsonl" || ending == "sqt") {
-        let place = file.display();
-        return Err(Error::Model(format!(
-            "{place}: is a dataset by its name, no model; `seqtune train` makes a model of it"
-        )));
-    }
+    refuse_dataset(file)?;
     let RegularFile { file: mut from, length: all } = open_regular(file, limits::MODEL)?;
     let (mut length, mut header) = (Vec::new(), Vec::new());
     Read::by_ref(&mut from).take(8).read_to_end(&mut length).map_err(io(file))?;

@@ -5,7 +5,9 @@ use crate::confidence::device_calibration::DeviceCalibration;
 use crate::confidence::held_out::{HeldOutResult, TrainingRange};
 use crate::distilled::comparison::Comparison;
 use crate::features::vocabulary::Vocab;
-use crate::model::file_format::{DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of};
+use crate::model::file_format::{
+    DESCRIPTION, Decoded, check_replaced, decode, encode, metadata, metadata_of, refuse_dataset,
+};
 use crate::model::quality::Quality;
 use crate::model::settings::{Hparams, Settings};
 use crate::model::split::Split;
@@ -365,6 +367,7 @@ impl Model {
     /// [`Error::File`] where there is no model, [`Error::Model`] where it is damaged or of another format.
     pub fn load(path: &Path) -> Result<Model> {
         let file = file_of(path);
+        refuse_dataset(&file)?;
         let bytes = read(&file, limits::MODEL)?;
         let model = Model::from_bytes(&bytes).map_err(|e| e.at_place(file.display()))?;
         tracing::debug!("{}: {} bytes, {} arrays", file.display(), bytes.len(), model.weights.len());
