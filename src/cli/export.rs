@@ -4,6 +4,7 @@ mod clblast;
 mod dataset;
 mod header;
 mod miopen;
+mod table;
 
 use clap::Subcommand;
 use seqtune_console::outputs::{Kind, Replace, claim, claim_all, distinct, file_name};
@@ -46,6 +47,7 @@ enum To {
     Clblast(clblast::ClblastExportArgs),
     Header(header::HeaderArgs),
     Inductor(InductorArgs),
+    Table(table::TableArgs),
 }
 
 /// Exports a lookup table of configs for PyTorch Inductor
@@ -149,7 +151,8 @@ pub fn run(args: Args) -> Result<()> {
         }),
         To::T4(args) => dataset(args, Kind::T4, results),
         To::KernelTuner(args) => caches(args),
-        To::Inductor(args) => table(args),
+        To::Inductor(args) => inductor_table(args),
+        To::Table(args) => table::run(args),
         To::Header(args) => header::run(args),
         To::Clblast(args) => clblast::run(args),
     }
@@ -183,7 +186,7 @@ fn products(args: &InductorArgs, kernel: &Kernel) -> Result<Vec<Problem>> {
     }
 }
 
-fn table(args: InductorArgs) -> Result<()> {
+fn inductor_table(args: InductorArgs) -> Result<()> {
     let read: Vec<PathBuf> = args.problems.iter().map(PathBuf::from).collect();
     claim(&args.output, Kind::Inductor, args.replace, &read)?;
     let kernel = seqtune_console::inputs::kernel(&args.kernel)?;

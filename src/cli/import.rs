@@ -5,6 +5,7 @@ mod clocks;
 mod miopen;
 mod options;
 mod sweeps;
+mod tables;
 mod triton;
 
 use clap::Subcommand;
@@ -45,6 +46,7 @@ enum From {
     Clblast(clblast::ClblastImportArgs),
     Clocks(clocks::ClocksArgs),
     Triton(triton::TritonArgs),
+    Tables(tables::TablesArgs),
 }
 
 /// Imports measurements of PyTorch's AutoHeuristic (mm, mixed_mm, flex_attention)
@@ -83,6 +85,7 @@ pub fn run(args: Args) -> Result<()> {
         From::Ktt(args) => sweeps::run(args, read_ktt),
         From::T4(args) => sweeps::run(args, read_t4),
         From::Triton(args) => triton::run(args),
+        From::Tables(args) => tables::run(args),
         From::Clblast(args) => clblast::run(args),
         From::Clocks(args) => clocks::run(args),
     }

@@ -55,6 +55,8 @@ pub enum Kind {
     ClblastHeader,
     /// Sections for CLBlast's database.
     ClblastJson,
+    /// A table of vLLM or SGLang, or what stands beside such tables.
+    EngineTable,
 }
 
 impl Kind {
@@ -73,6 +75,7 @@ impl Kind {
             Kind::Header => "header of seqtune",
             Kind::ClblastHeader => "header for CLBlast",
             Kind::ClblastJson => "file of sections for CLBlast",
+            Kind::EngineTable => "table of an engine",
         }
     }
 
@@ -112,6 +115,9 @@ impl Kind {
             Kind::Header => text.starts_with(seqtune_choose::header::MARK),
             Kind::ClblastHeader => text.starts_with(seqtune_data::formats::clblast::MARK),
             Kind::ClblastJson => text.starts_with('{') && text.contains("\"kernel_family\""),
+            Kind::EngineTable => {
+                text.starts_with('{') && (text.contains("\"num_warps\"") || text.contains("\"seqtune\""))
+            }
             Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
         }
     }

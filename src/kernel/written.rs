@@ -291,7 +291,7 @@ mod tests {
             format!(
                 "name = 'k'\nmeaning = 'x'\nfield = [{{ name = 'on', kind = 'choice', labels = [{labels}], meaning = 'x' }},\n\
                  {{ name = 'n', kind = 'size', min = 1, max = 9, meaning = 'x' }}]\n\
-                 parameter = [{{ name = 'P', values = [1, 2], default = 1, meaning = 'x' }}]\n"
+                 parameter = [{{ name = 'P', values = [1, 2], default = 1, meaning = 'x' }}]\nwork = {{ flops = 'n', bytes = 'n' }}\n"
             )
         };
         let shown = |labels: &str, problem: &str| {

@@ -207,6 +207,9 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.display().to_string()
 }
 
+/// Source of the toy kernel, which the fake device alone runs.
+const TOY_SOURCE: &str = "__kernel void toy() {}";
+
 const TOY: &str = r#"
 name = "toy"
 meaning = "a kernel that nothing runs"
@@ -274,21 +277,21 @@ tolerance = "0"
 
 /// A kernel of three parameters and at most 26 legal configs.
 pub fn toy() -> Kernel {
-    let files = BTreeMap::from([("kernel.toml".into(), TOY.into()), ("toy.cl".into(), "// nothing".into())]);
+    let files = BTreeMap::from([("kernel.toml".into(), TOY.into()), ("toy.cl".into(), TOY_SOURCE.into())]);
     Kernel::from_files(files, "toy/kernel.toml").unwrap()
 }
 
 /// The same, of which whole profiles of problems are learned.
 pub fn toy_with_profiles() -> Kernel {
     let text = TOY.replacen("meaning", "profiles = true\nmeaning", 1);
-    let files = BTreeMap::from([("kernel.toml".into(), text), ("toy.cl".into(), "// nothing".into())]);
+    let files = BTreeMap::from([("kernel.toml".into(), text), ("toy.cl".into(), TOY_SOURCE.into())]);
     Kernel::from_files(files, "toy/kernel.toml").unwrap()
 }
 
 /// The same as a folder; its path.
 pub fn write_toy(folder: &Path) -> String {
     std::fs::create_dir_all(folder).unwrap();
-    write(folder, "toy.cl", b"// nothing");
+    write(folder, "toy.cl", TOY_SOURCE.as_bytes());
     write(folder, "kernel.toml", TOY.as_bytes());
     folder.display().to_string()
 }

@@ -81,7 +81,7 @@ fn a_reference_that_writes_nothing_or_an_input_or_is_launched_wrongly_ends_the_r
         (&swapped, VECTORS, "the reference of kernel vectors writes `x`, which is of kind \"in\""),
         (&in_order.replace(body, "{ float z = x[get_global_id(0)]; }"), VECTORS, "leaves `y` as it was"),
         (&both, VECTORS, "writes `x`"),
-        (&in_order.replace("twice", "thrice"), VECTORS, "the source has the kernels `thrice`"),
+        (&in_order.replace("twice", "thrice"), VECTORS, "k.cl has no function `twice`"),
         (&in_order, &beyond, "the reference of kernel vectors writes past the end of `y`"),
         (&in_order, &groups, "are no multiples of the local ones [64]"),
     ] {

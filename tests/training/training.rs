@@ -9,4 +9,5 @@ mod distil;
 mod few;
 mod model;
 mod refine;
+mod tables;
 mod tuned;

@@ -4,6 +4,7 @@ pub mod autoheuristic;
 pub mod clblast;
 pub mod clocks;
 pub mod documents;
+pub mod engine_tables;
 pub mod inductor;
 pub mod json;
 pub mod kernel_tuner;

@@ -130,7 +130,7 @@ fn tensors_that_a_choice_brings_or_leaves_out_are_of_other_types_with_it() {
 fn a_time_that_is_no_number_and_a_file_without_configs_are_left_out_and_counted() {
     let rows = [row("128", "\"True\"", "", "[NaN, NaN, NaN]"), row("256", "\"True\"", "", "[0.5, NaN, 0.5]")];
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
-    let found = act(&[("a.autotune.json", &rows), ("b.autotune.json", &[])]).unwrap();
+    let found = act(&[("x/act.autotune.json", &rows), ("y/act.autotune.json", &[])]).unwrap();
     assert_eq!((found.dataset.records.len(), found.failed, found.bad.rows()), (0, 0, 3), "{:?}", found.bad);
     let kernel = Kernel::from_files(BTreeMap::from([("kernel.toml".into(), ACT.into())]), "act").unwrap();
     let (device, key) = (Device::find_described("A100").unwrap(), Vec::new());

@@ -1,0 +1,236 @@
+//! `seqtune export table`
+
+use seqtune_console::answer::{answer, warn};
+use seqtune_console::outputs::{Kind, Replace, claim_all, command_line};
+use seqtune_data::BadRows;
+use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, name_in, write};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::files::{read_stream, write_whole};
+use seqtune_kernel::threads::cores;
+use seqtune_kernel::{Device, Problem, count_noun, limits, list_names};
+use seqtune_predict::{Grounds, Model, Predictor, Quality, Query};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Numbers of tokens that the engines' own tables have rows for.
+const ROWS: &str = "1,2,4,8,16,24,32,48,64,96,128,256,512,1024,1536,2048,3072,4096";
+
+/// The file beside the tables that says what they are: the tables themselves may hold nothing but rows.
+const ABOUT: &str = "seqtune.json";
+
+/// Exports tables of configs that an engine reads, for the shapes that its log misses
+///
+/// vLLM reads them from the folder that VLLM_TUNED_CONFIG_FOLDER names, SGLang from the one that SGLANG_MOE_CONFIG_DIR names. Nothing is
+/// measured: the file seqtune.json beside them says what the model learned from.
+#[derive(clap::Args)]
+pub struct TableArgs {
+    /// Folder of the model
+    model: PathBuf,
+    /// Engine: vllm or sglang
+    ///
+    /// Hugging Face's `kernels` takes tables in vLLM's form.
+    #[arg(long = "for", value_name = "ENGINE", value_parser = ["vllm", "sglang"])]
+    engine: String,
+    /// Logs of the engine, lists of shapes, or `-` for standard input
+    ///
+    /// A line of a log counts where it names a table that was not found. A list has a shape per line, such as E=8,N=14336,dtype=fp8_w8a8. A
+    /// file of comma-separated values names the fields in its first line.
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    from: Vec<PathBuf>,
+    /// Kernel: a name, or the path of a folder [default: that of the model]
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Device to predict for [default: the one that the tables are for]
+    #[arg(long)]
+    device: Option<String>,
+    /// GPU as the engine calls it, such as NVIDIA_H100_80GB_HBM3 [default: that of the log]
+    #[arg(long, value_name = "NAME")]
+    device_name: Option<String>,
+    /// Numbers of tokens, a row each
+    #[arg(long, value_delimiter = ',', default_value = ROWS, value_name = "M,...")]
+    rows: Vec<u64>,
+    /// Version of Triton, for which SGLang has folders of their own, such as 3.5.1
+    #[arg(long, value_name = "VERSION")]
+    triton: Option<String>,
+    /// Folder for the tables
+    #[arg(short, long, value_name = "FOLDER")]
+    output: PathBuf,
+    /// Refuse the export if any line cannot be read
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    replace: Replace,
+}
+
+/// What the sources ask for.
+#[derive(Default)]
+struct AskedTables {
+    /// Distinct tables, in order of appearance.
+    tables: Vec<TableName>,
+    /// Lines that named one.
+    lines: usize,
+    bad: BadRows,
+}
+
+pub fn run(args: TableArgs) -> Result<()> {
+    let name = seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?;
+    let kernel = seqtune_console::inputs::kernel(&name)?;
+    let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+    let mut asked = read(&args)?;
+    let device_name = device_name(&args, &asked)?;
+    let (own, others): (Vec<TableName>, Vec<TableName>) =
+        asked.tables.into_iter().partition(|table| table.device == device_name || table.device.is_empty());
+    others.iter().for_each(|table| asked.bad.add("is for another device", &table.write(Engine::Vllm)));
+    let device = device(&args, &model, &device_name)?;
+    let mut tables: BTreeMap<String, (TableName, Vec<Problem>)> = BTreeMap::new();
+    for mut table in own {
+        table.device = device_name.clone();
+        match args.rows.iter().map(|row| table.problem(&kernel, *row)).collect::<Result<Vec<Problem>>>() {
+            Ok(problems) => drop(tables.insert(table.write(engine(&args)), (table, problems))),
+            Err(e) => asked.bad.add(&e.to_string(), &table.write(Engine::Vllm)),
+        }
+    }
+    asked.bad.check(asked.lines, args.strict)?;
+    if tables.is_empty() {
+        return input(format!("no table can be made{}", asked.bad.text().replace('\n', "; ")));
+    }
+    let folder = match (engine(&args), &args.triton) {
+        (Engine::Sglang, Some(version)) => {
+            args.output.join("configs").join(format!("triton_{}", version.replace('.', "_")))
+        }
+        _ => args.output.clone(),
+    };
+    let mut outputs: Vec<PathBuf> = tables.keys().map(|name| folder.join(name)).collect();
+    outputs.push(args.output.join(ABOUT));
+    claim_all(&outputs, Kind::EngineTable, args.replace, &args.from)?;
+    let grounds = Grounds::from_meta(&model.meta, &device);
+    let all: Vec<Problem> = tables.values().flat_map(|(_, problems)| problems.iter().cloned()).collect();
+    let query = Query { top: 1, threads: cores(), ..Query::new(&device) };
+    let predicted = Predictor::new(&kernel, &model)?.predict(&all, &query)?;
+    let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
+    for (name, (_, problems)) in &tables {
+        let configs = args.rows.iter().zip(problems).map(|(row, problem)| match firsts.next().flatten() {
+            Some(first) => Ok((*row, first.config)),
+            None => input(format!("no config is legal for {}", kernel.brief_problem(problem))),
+        });
+        write_whole(&folder.join(name), write(&kernel, &configs.collect::<Result<_>>()?).as_bytes())?;
+    }
+    let about = serde_json::json!({
+        "seqtune": env!("CARGO_PKG_VERSION"), "model": model.digest(), "kernel": kernel.name, "device": device.name,
+        "grounds": grounds.words(), "command": command_line(), "tables": tables.keys().collect::<Vec<_>>(), "rows": args.rows,
+    });
+    let text = serde_json::to_string_pretty(&about).map_err(|e| Error::Failed(format!("writing {ABOUT}: {e}")))?;
+    write_whole(&args.output.join(ABOUT), (text + "\n").as_bytes())?;
+    let what =
+        format!("{} of {} for {device_name}", count_noun(tables.len(), "table"), count_noun(args.rows.len(), "row"));
+    tell(&args, &folder, &format!("{what}, not measured; {}{}", grounds.words(), asked.bad.text()));
+    Ok(())
+}
+
+fn engine(args: &TableArgs) -> Engine {
+    if args.engine == "sglang" { Engine::Sglang } else { Engine::Vllm }
+}
+
+/// Says what was written, and where the engine looks for it.
+fn tell(args: &TableArgs, folder: &Path, what: &str) {
+    let variable = match engine(args) {
+        Engine::Vllm => "VLLM_TUNED_CONFIG_FOLDER",
+        Engine::Sglang => "SGLANG_MOE_CONFIG_DIR",
+    };
+    if engine(args) == Engine::Sglang && args.triton.is_none() {
+        warn("SGLang looks in configs/triton_VERSION of a folder; --triton makes that one");
+    }
+    answer(&format!("{}: {what}\n{variable}={}", folder.display(), args.output.display()));
+}
+
+/// The tables that the sources name.
+fn read(args: &TableArgs) -> Result<AskedTables> {
+    let mut asked = AskedTables::default();
+    for path in &args.from {
+        let text = read_stream(path, limits::LIST)?;
+        let place = path.display().to_string();
+        let header = columns(&text);
+        for (at, line) in text.lines().enumerate().map(|(at, line)| (at, line.trim())) {
+            let place = || format!("{place}, line {}", at + 1);
+            let found = match (&header, name_in(line)) {
+                (_, Some(name)) => TableName::read(name),
+                (Some(_), None) if at == 0 => continue,
+                (Some(names), None) if !line.is_empty() => {
+                    Ok(shape(names.iter().zip(line.split(',')).map(|(name, value)| field(name, value)).collect()))
+                }
+                (None, None) if is_shape(line) => {
+                    let pairs = line.split(',').filter_map(|part| part.split_once('='));
+                    Ok(shape(pairs.map(|(name, value)| field(name, value)).collect()))
+                }
+                _ => continue,
+            };
+            asked.lines += 1;
+            match found {
+                Ok(table) if !asked.tables.contains(&table) => asked.tables.push(table),
+                Ok(_) => {}
+                Err(reason) => asked.bad.add(&reason, &place()),
+            }
+        }
+    }
+    match asked.lines {
+        0 => input(
+            "no line names a table that is missing, as engines log it with device_name=….json, or a shape, such as E=8,N=14336",
+        ),
+        _ => Ok(asked),
+    }
+}
+
+/// The columns of comma-separated values: names alone in the first line.
+fn columns(text: &str) -> Option<Vec<&str>> {
+    let first = text.lines().next()?;
+    let names: Vec<&str> = first.split(',').map(str::trim).collect();
+    let is_name = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    (names.len() > 1 && names.iter().all(|name| is_name(&name))).then_some(names)
+}
+
+/// Whether a line is a shape: pairs of names and values alone.
+fn is_shape(line: &str) -> bool {
+    !line.starts_with('#')
+        && line.split(',').all(|part| part.split_once('=').is_some_and(|(name, _)| !name.contains(' ')))
+}
+
+fn field(name: &str, value: &str) -> NamedField {
+    NamedField { name: name.trim().into(), value: value.trim().into() }
+}
+
+/// A table of a shape, of no device yet. Its rows are those of the options.
+fn shape(mut fields: Vec<NamedField>) -> TableName {
+    fields.retain(|field| field.name != ROW);
+    TableName { fields, device: String::new() }
+}
+
+/// The device's name in the tables: the one that is asked for, or the only one that the sources name.
+fn device_name(args: &TableArgs, asked: &AskedTables) -> Result<String> {
+    if let Some(name) = &args.device_name {
+        return Ok(name.replace(' ', "_"));
+    }
+    let named = asked.tables.iter().map(|table| table.device.as_str()).filter(|name| !name.is_empty());
+    let named: BTreeSet<&str> = named.collect();
+    match named.iter().collect::<Vec<_>>()[..] {
+        [one] => Ok(one.to_string()),
+        [] => {
+            input("no source names the GPU as the engine calls it; give --device-name, such as NVIDIA_H100_80GB_HBM3")
+        }
+        _ => input(format!(
+            "the sources name tables of {}; choose one with --device-name",
+            list_names(named.iter().copied(), "and")
+        )),
+    }
+}
+
+/// The device to predict for.
+fn device(args: &TableArgs, model: &Model, device_name: &str) -> Result<Device> {
+    match &args.device {
+        Some(name) => seqtune_console::inputs::device_for(&model.meta, Some(name)),
+        None => seqtune_console::inputs::device_for(&model.meta, Some(&device_name.replace('_', " ")))
+            .map_err(|e| Error::DeviceNotFound(format!("{e}; or name another device with --device"))),
+    }
+}
