@@ -208,7 +208,7 @@ pub fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
 }
 
 /// Source of the toy kernel, which the fake device alone runs.
-const TOY_SOURCE: &str = "__kernel void toy() {}";
+const TOY_SOURCE: &str = "__kernel void toy() {}\n__kernel void toy_reference() {}\n";
 
 const TOY: &str = r#"
 name = "toy"
