@@ -379,7 +379,10 @@ mod tests {
             "{text}"
         );
         let found = import(&kernel, &[table(&text)], None, "").unwrap();
-        let shown: Vec<&str> = found.datasets["H100"].records.iter().map(|r| &*r.config).collect();
-        assert_eq!(shown, [kernel.show_config(&config("8")), kernel.show_config(&config("4"))]);
+        let records = &found.datasets["H100"].records;
+        let of_row = |row: &str| records.iter().find(|record| record.problem.contains(row)).unwrap().config.to_string();
+        for (row, warps) in [("M=2,", "4"), ("M=1024,", "8")] {
+            assert_eq!(of_row(row), kernel.show_config(&config(warps)));
+        }
     }
 }
