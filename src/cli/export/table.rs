@@ -188,7 +188,7 @@ fn columns(text: &str) -> Option<Vec<&str>> {
         name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
-    (names.len() > 1 && names.iter().all(|name| is_name(&name))).then_some(names)
+    (names.len() > 1 && names.iter().all(is_name)).then_some(names)
 }
 
 /// Whether a line is a shape: pairs of names and values alone.
