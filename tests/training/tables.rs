@@ -39,6 +39,46 @@ fn model(folder: &Path) -> String {
     model
 }
 
+/// Shapes of a list and of comma-separated values, on a GPU that is named, give the table that a log gave.
+fn assert_lists_give_the_same(folder: &Path, model: &str, wanted: &str, text: &str) {
+    let path = |name: &str| folder.join(name).display().to_string();
+    std::fs::write(path("list"), "# mine\nE=24,N=640\n").unwrap();
+    std::fs::write(path("csv"), "E,N,dtype\n24,640,auto\n").unwrap();
+    for source in ["list", "csv"] {
+        let (from, to) = (path(source), path(&format!("of-{source}")));
+        let words = ["export", "table", model, "--for", "vllm", "--from", &from, "--rows", "1,256", "-o", &to];
+        let (out, err, code) = run(&[&words[..], &["--device-name", DEVICE]].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(std::fs::read_to_string(folder.join(format!("of-{source}/{wanted}.json"))).unwrap(), text);
+    }
+}
+
+/// Tables of another device are left out and counted; what is wrong gets one sentence, and nothing is written.
+fn assert_refused(folder: &Path, model: &str) {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let export = |source: &str, to: &str, more: &[&str]| {
+        let (from, to) = (path(source), path(to));
+        let words = ["export", "table", model, "--for", "sglang", "--rows", "1", "--from", &from, "-o", &to];
+        run(&[&words[..], more].concat())
+    };
+    let (out, err, code) = export("two", "of-one", &["--device-name", DEVICE]);
+    let others = "left out, 1 table: of another device, first E=8,N=64,device_name=NVIDIA_H200.json";
+    assert!(code == 0 && out.contains(others) && err.contains("--triton makes that one"), "{out}{err}");
+    for (source, more, said) in [
+        ("two", &[][..], "the sources name tables of NVIDIA_H100_80GB_HBM3 and NVIDIA_H200; choose one"),
+        ("log", &["--strict"], "has no field `K`"),
+        ("list", &[], "no source names the GPU"),
+        ("list", &["--device-name", "ACME 9"], "or name another device with --device"),
+        ("list", &["--device-name", "../a"], "is part of a file's name"),
+        ("log", &["--triton", "../3"], "write a version such as 3.5.1"),
+        ("model/model.safetensors", &[], "is not text"),
+    ] {
+        let (out, err, code) = export(source, "nothing", more);
+        assert!(code == 2 && err.contains(said) && err.lines().count() == 1, "{source}: {code} {out}{err}");
+        assert!(!Path::new(&path("nothing")).exists(), "{source}");
+    }
+}
+
 #[test]
 fn a_log_of_missing_tables_becomes_the_tables_that_an_engine_looks_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,30 +117,9 @@ fn a_log_of_missing_tables_becomes_the_tables_that_an_engine_looks_for() {
     let (out, err, code) = run(&["import", "tables", &table, "-o", &path("again")]);
     assert_eq!(code, 0, "{out}{err}");
     assert_eq!(Dataset::load(&folder.path().join("again/H100.sqt")).unwrap().records.len(), 2);
-    // shapes of a list and of comma-separated values, on a GPU that is named
-    std::fs::write(path("list"), "# mine\nE=24,N=640\n").unwrap();
-    std::fs::write(path("csv"), "E,N,dtype\n24,640,auto\n").unwrap();
-    for source in ["list", "csv"] {
-        let words = ["--for", "vllm", "--from", &path(source), "--device-name", DEVICE, "--rows", "1,256", "-o"];
-        let (out, err, code) = export(&[&words[..], &[&path(&format!("of-{source}"))]].concat());
-        assert_eq!(code, 0, "{out}{err}");
-        assert_eq!(std::fs::read_to_string(folder.path().join(format!("of-{source}/{wanted}.json"))).unwrap(), text);
-    }
-    let other = log + &missing("E=8,N=64,device_name=NVIDIA_H200");
-    std::fs::write(path("two"), other).unwrap();
-    for (source, more, said) in [
-        ("two", &[][..], "the sources name tables of NVIDIA_H100_80GB_HBM3 and NVIDIA_H200; choose one"),
-        ("log", &["--strict"], "has no field `K`"),
-        ("list", &[], "no source names the GPU"),
-        ("list", &["--device-name", "ACME 9"], "or name another device with --device"),
-        ("model/model.safetensors", &[], "is not text"),
-    ] {
-        let (from, to) = (path(source), path("nothing"));
-        let words = ["--for", "vllm", "--from", &from, "-o", &to];
-        let (out, err, code) = export(&[&words[..], more].concat());
-        assert!(code == 2 && err.contains(said) && err.lines().count() == 1, "{source}: {code} {out}{err}");
-        assert!(!Path::new(&to).exists(), "{source}");
-    }
+    assert_lists_give_the_same(folder.path(), &model, &wanted, &text);
+    std::fs::write(path("two"), log + &missing("E=8,N=64,device_name=NVIDIA_H200")).unwrap();
+    assert_refused(folder.path(), &model);
     // a table that somebody tuned stays
     let (_, err, code) = export(&["--for", "vllm", "--from", &log_path, "-o", &tables]);
     assert!(code == 2 && err.contains("--overwrite"), "{err}");

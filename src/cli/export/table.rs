@@ -3,8 +3,8 @@
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim_all, command_line};
 use seqtune_data::BadRows;
-use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, name_in, write};
-use seqtune_kernel::error::{Error, Result, input};
+use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, is_device_name, name_in, write};
+use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Device, Problem, count_noun, limits, list_names};
@@ -80,7 +80,6 @@ pub fn run(args: TableArgs) -> Result<()> {
     let device_name = device_name(&args, &asked)?;
     let (own, others): (Vec<TableName>, Vec<TableName>) =
         asked.tables.into_iter().partition(|table| table.device == device_name || table.device.is_empty());
-    others.iter().for_each(|table| asked.bad.add("is for another device", &table.write(Engine::Vllm)));
     let device = device(&args, &model, &device_name)?;
     let mut tables: BTreeMap<String, (TableName, Vec<Problem>)> = BTreeMap::new();
     for mut table in own {
@@ -94,12 +93,7 @@ pub fn run(args: TableArgs) -> Result<()> {
     if tables.is_empty() {
         return input(format!("no table can be made{}", asked.bad.text().replace('\n', "; ")));
     }
-    let folder = match (engine(&args), &args.triton) {
-        (Engine::Sglang, Some(version)) => {
-            args.output.join("configs").join(format!("triton_{}", version.replace('.', "_")))
-        }
-        _ => args.output.clone(),
-    };
+    let folder = folder(&args)?;
     let mut outputs: Vec<PathBuf> = tables.keys().map(|name| folder.join(name)).collect();
     outputs.push(args.output.join(ABOUT));
     claim_all(&outputs, Kind::EngineTable, args.replace, &args.from)?;
@@ -108,12 +102,17 @@ pub fn run(args: TableArgs) -> Result<()> {
     let query = Query { top: 1, threads: cores(), ..Query::new(&device) };
     let predicted = Predictor::new(&kernel, &model)?.predict(&all, &query)?;
     let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
-    for (name, (_, problems)) in &tables {
+    let mut texts: Vec<String> = Vec::new();
+    for (_, problems) in tables.values() {
         let configs = args.rows.iter().zip(problems).map(|(row, problem)| match firsts.next().flatten() {
             Some(first) => Ok((*row, first.config)),
             None => input(format!("no config is legal for {}", kernel.brief_problem(problem))),
         });
-        write_whole(&folder.join(name), write(&kernel, &configs.collect::<Result<_>>()?).as_bytes())?;
+        texts.push(write(&kernel, &configs.collect::<Result<_>>()?));
+    }
+    // all are made before the first is written
+    for (output, text) in outputs.iter().zip(&texts) {
+        write_whole(output, text.as_bytes())?;
     }
     let about = serde_json::json!({
         "seqtune": env!("CARGO_PKG_VERSION"), "model": model.digest(), "kernel": kernel.name, "device": device.name,
@@ -123,8 +122,27 @@ pub fn run(args: TableArgs) -> Result<()> {
     write_whole(&args.output.join(ABOUT), (text + "\n").as_bytes())?;
     let what =
         format!("{} of {} for {device_name}", count_noun(tables.len(), "table"), count_noun(args.rows.len(), "row"));
-    tell(&args, &folder, &format!("{what}, not measured; {}{}", grounds.words(), asked.bad.text()));
+    let left_out = match &others[..] {
+        [] => String::new(),
+        [first, ..] => {
+            let others = count_noun(others.len(), "table");
+            format!("\nleft out, {others}: of another device, first {}", first.write(Engine::Vllm))
+        }
+    };
+    tell(&args, &folder, &format!("{what}, not measured; {}{left_out}{}", grounds.words(), asked.bad.text()));
     Ok(())
+}
+
+/// The folder in which the engine looks.
+fn folder(args: &TableArgs) -> Result<PathBuf> {
+    let Some(version) = &args.triton else { return Ok(args.output.clone()) };
+    if engine(args) != Engine::Sglang {
+        return input("--triton is for SGLang, which has a folder for each version; vLLM has none");
+    }
+    match version.split('.').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit())) {
+        true => Ok(args.output.join("configs").join(format!("triton_{}", version.replace('.', "_")))),
+        false => input(format!("--triton {}: write a version such as 3.5.1", quote(version))),
+    }
 }
 
 fn engine(args: &TableArgs) -> Engine {
@@ -210,7 +228,11 @@ fn shape(mut fields: Vec<NamedField>) -> TableName {
 /// The device's name in the tables: the one that is asked for, or the only one that the sources name.
 fn device_name(args: &TableArgs, asked: &AskedTables) -> Result<String> {
     if let Some(name) = &args.device_name {
-        return Ok(name.replace(' ', "_"));
+        let name = name.replace(' ', "_");
+        return match is_device_name(&name) {
+            true => Ok(name),
+            false => input(format!("--device-name {}: it is part of a file's name", quote(&name))),
+        };
     }
     let named = asked.tables.iter().map(|table| table.device.as_str()).filter(|name| !name.is_empty());
     let named: BTreeSet<&str> = named.collect();

@@ -73,7 +73,7 @@ impl TableName {
                 _ => add(key, value),
             }
         }
-        let device = device.filter(|name| !name.is_empty()).ok_or("names no device")?;
+        let device = device.filter(|name| is_device_name(name)).ok_or("names no device")?;
         Ok(TableName { fields, device })
     }
 
@@ -107,6 +107,11 @@ impl TableName {
         pairs.insert(ROW.into(), Value::String(row.to_string()));
         kernel.problem(&Value::Object(pairs).to_string())
     }
+}
+
+/// Whether a text may be a GPU's name within a file's name: it leads to no other folder.
+pub fn is_device_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ',']) && !name.contains(char::is_control)
 }
 
 /// The parts of a name, between commas outside of brackets.
@@ -313,6 +318,7 @@ mod tests {
         }
         for (name, why) in [
             ("E=8,N=4.json", "names no device"),
+            ("E=8,N=4,device_name=a/../b.json", "names no device"),
             ("E=8,N=4,device_name=X", "does not end in .json"),
             ("E=8,device_name=X,block_shape=[1].json", "has the block"),
             ("E=8,device_name=X,fast.json", "has the part `fast`"),
