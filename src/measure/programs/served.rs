@@ -4,6 +4,7 @@ use crate::processes::guard::{end_children, kill_tree};
 use crate::processes::lines::{Tail, for_each_line};
 use crate::programs::answer::{Reported, of_object};
 use crate::programs::step::{ProcessStep, receive};
+use seqtune_data::formats::json::without_infinities;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_kernel::error::{Error, Result, quote};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -67,7 +68,7 @@ fn answer_of(line: &[u8]) -> Option<Value> {
     let object = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
     object(line).or_else(|| {
         let text = std::str::from_utf8(line).ok().filter(|text| text.trim_start().starts_with('{'))?;
-        object(text.replace("-Infinity", "null").replace("Infinity", "null").replace("NaN", "null").as_bytes())
+        object(without_infinities(text).as_bytes())
     })
 }
 
