@@ -1,5 +1,6 @@
 //! `seqtune export`
 
+mod breakpoints;
 mod clblast;
 mod dataset;
 mod header;
@@ -48,6 +49,7 @@ enum To {
     Header(header::HeaderArgs),
     Inductor(InductorArgs),
     Table(table::TableArgs),
+    Breakpoints(breakpoints::BreakpointArgs),
 }
 
 /// Exports a lookup table of configs for PyTorch Inductor
@@ -153,6 +155,7 @@ pub fn run(args: Args) -> Result<()> {
         To::KernelTuner(args) => caches(args),
         To::Inductor(args) => inductor_table(args),
         To::Table(args) => table::run(args),
+        To::Breakpoints(args) => breakpoints::run(args),
         To::Header(args) => header::run(args),
         To::Clblast(args) => clblast::run(args),
     }

@@ -2,6 +2,7 @@
 
 mod calibrate;
 mod check;
+mod choices;
 mod completions;
 mod devices;
 mod doctor;
@@ -13,11 +14,13 @@ mod init;
 mod older_forms;
 mod precompile;
 mod predict;
+mod select;
 mod shards;
 mod signature;
 mod space;
 mod sweep;
 mod validate;
+mod watched;
 
 use clap::{Parser, Subcommand};
 use older_forms::Program;
@@ -54,6 +57,7 @@ enum Verb {
     Distil(arguments::distil::Args),
     Calibrate(calibrate::Args),
     Predict(predict::Args),
+    Select(select::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
     Import(import::Args),
@@ -114,6 +118,7 @@ pub fn main() -> ExitCode {
         Verb::Train(_) | Verb::Distil(_) => TRAINER.hand_over(&words[1..]),
         Verb::Calibrate(args) => calibrate::run(args),
         Verb::Predict(args) => predict::run(args),
+        Verb::Select(args) => select::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args, &words[1..]),
         Verb::Import(args) => import::run(args),

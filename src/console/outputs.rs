@@ -1,5 +1,6 @@
 //! Files that are written: what is refused before the work.
 
+use seqtune_choose::dispatch::MARK;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::{folder_of, target, temporary_beside};
 use seqtune_predict::model::file_format::is_of_ours;
@@ -51,6 +52,8 @@ pub enum Kind {
     Inductor,
     /// A C++ header of choices.
     Header,
+    /// Choices as a header, a module or a table.
+    Choices,
     /// A C header for CLBlast.
     ClblastHeader,
     /// Sections for CLBlast's database.
@@ -73,6 +76,7 @@ impl Kind {
             Kind::MiopenText => "database of MIOpen",
             Kind::Inductor => "lookup table of Inductor",
             Kind::Header => "header of seqtune",
+            Kind::Choices => "file of choices of seqtune",
             Kind::ClblastHeader => "header for CLBlast",
             Kind::ClblastJson => "file of sections for CLBlast",
             Kind::EngineTable => "table of an engine",
@@ -112,7 +116,8 @@ impl Kind {
             Kind::T4 => text.starts_with("{\"schema_version\""),
             Kind::Cache => text.starts_with("{\"device_name\"") && text.contains("\"tune_params_keys\""),
             Kind::Inductor => text.starts_with('{') && text.contains("(torch."),
-            Kind::Header => text.starts_with(seqtune_choose::header::MARK),
+            Kind::Header => is_of_choices(&text, &["// "]),
+            Kind::Choices => is_of_choices(&text, &["// ", "# ", "{\n  \"made_by\": \""]),
             Kind::ClblastHeader => text.starts_with(seqtune_data::formats::clblast::MARK),
             Kind::ClblastJson => text.starts_with('{') && text.contains("\"kernel_family\""),
             Kind::EngineTable => {
@@ -123,11 +128,17 @@ impl Kind {
     }
 }
 
+/// Whether a text begins with the mark of choices, behind one of some signs.
+fn is_of_choices(text: &str, signs: &[&str]) -> bool {
+    let is_marked = |sign: &&str| text.strip_prefix(*sign).is_some_and(|text| text.starts_with(MARK));
+    signs.iter().any(is_marked)
+}
+
 /// Ends of names that decide what a file is: the kinds that have it, and the verb that writes it.
 const ENDINGS: [(&str, &[Kind], &str); 5] = [
     ("sqt", &[Kind::Dataset], "`seqtune export dataset`"),
     ("jsonl", &[Kind::Dataset], "`seqtune export dataset`"),
-    ("csv", &[Kind::Csv], "`seqtune export csv`"),
+    ("csv", &[Kind::Csv, Kind::Choices], "`seqtune export csv`"),
     ("parquet", &[Kind::Parquet], "`seqtune export parquet`"),
     // of many kinds, none of which is a dataset
     ("json", &[], "`seqtune export kernel-tuner` or `export t4`"),

@@ -1,6 +1,7 @@
 //! Values of options: words for the library's enumerations, which know nothing of a command line, and numbers within a range.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use seqtune_choose::ranges::Range;
 use seqtune_data::formats::inductor::Op;
 use seqtune_data::recipe::Cache;
 use seqtune_predict::model::{Part, Target};
@@ -18,6 +19,27 @@ pub fn real(range: RangeInclusive<f64>) -> impl TypedValueParser<Value = f64> {
         Ok(x) if range.contains(&x) => Ok(x),
         _ => Err(format!("it is no number from {} to {}", range.start(), range.end())),
     }
+}
+
+/// A share of the speed, written in percent: `2%` is 0.02.
+pub fn share() -> impl TypedValueParser<Value = f64> {
+    |text: &str| match text.trim().strip_suffix('%').map(|number| number.trim().parse::<f64>()) {
+        Some(Ok(percent)) if (0.0..100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write it in percent, from 0% to below 100%, such as 2%".to_string()),
+    }
+}
+
+/// `M=16..4096`: a size field with its least and greatest value.
+///
+/// # Errors
+/// How it is written.
+pub fn range(text: &str) -> Result<Range, String> {
+    let parts = || {
+        let (field, range) = text.split_once('=')?;
+        let (least, greatest) = range.split_once("..")?;
+        Some(Range { field: field.to_string(), least: least.parse().ok()?, greatest: greatest.parse().ok()? })
+    };
+    parts().ok_or_else(|| "write it as M=16..4096".into())
 }
 
 /// A word, what `--help` says of it, and what it stands for.

@@ -162,9 +162,24 @@ pub fn c_string(text: &str) -> String {
     format!("\"{}\"", text.bytes().map(byte).collect::<String>())
 }
 
+/// Text as a string of Python, with its quotes: what is not plain ASCII is written by its number.
+pub fn python_string(text: &str) -> String {
+    let character = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        ' '..='~' => c.to_string(),
+        c => format!("\\U{:08x}", c as u32),
+    };
+    format!("\"{}\"", text.chars().map(character).collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_string_of_python_ends_where_it_ends_and_holds_no_hidden_character() {
+        assert_eq!(python_string("a\"b\\\n\u{202e}é"), r#""a\"b\\\U0000000a\U0000202e\U000000e9""#);
+    }
     use std::process::Command;
 
     const HOSTILE: [&str; 6] = [

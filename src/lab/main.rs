@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 use seqtune_console::program::{Verbosity, catch_panics, finish, parse};
-use seqtune_lab::commands::{curve, kernels, tuned, tuners};
+use seqtune_lab::commands::{breakpoints, curve, kernels, selection, tuned, tuners};
 use std::process::ExitCode;
 
 /// Compares models with tuning methods of the literature, for research
@@ -25,6 +25,8 @@ enum Verb {
     Tuned(tuned::Args),
     Kernels(kernels::Args),
     Curve(curve::Args),
+    Breakpoints(breakpoints::Args),
+    Selection(selection::Args),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +38,8 @@ fn main() -> ExitCode {
         Verb::Tuned(args) => tuned::run(&args),
         Verb::Kernels(args) => kernels::run(&args),
         Verb::Curve(args) => curve::run(&args),
+        Verb::Breakpoints(args) => breakpoints::run(&args),
+        Verb::Selection(args) => selection::run(&args),
     })
 }
 

@@ -345,9 +345,9 @@ fn a_field_or_a_range_that_is_given_twice_is_refused() {
     let kernel = Kernel::open(&place.path("vec")).unwrap();
     assert!(kernel.problem("n=1,n=2").unwrap_err().to_string().contains("given twice"));
     let problems = [kernel.problem("n=1").unwrap()];
-    let range = |least| seqtune_choose::header::Range { field: "n".into(), least, greatest: 9 };
+    let range = |least| seqtune_choose::ranges::Range { field: "n".into(), least, greatest: 9 };
     let ranges = [1, 2].map(range);
-    let error = seqtune_choose::header::Ranges::new(&kernel, &problems, &ranges).unwrap_err().to_string();
+    let error = seqtune_choose::ranges::Ranges::new(&kernel, &problems, &ranges).unwrap_err().to_string();
     assert!(error.contains("the range of n is given twice"), "{error}");
 }
 

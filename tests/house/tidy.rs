@@ -37,7 +37,8 @@ fn only_the_command_line_prints() {
         "src/predict/benches",
         "src/train/benches",
         "src/choose/simulation.rs", // a test, whose table is a figure of docs/integrations/chooser.md
-        "src/choose/header/compiled.rs", // a test that is skipped without a compiler
+        "src/choose/dispatch/compiled.rs", // a test that is skipped without a compiler
+        "src/choose/dispatch/other_languages.rs", // a test, whose programs print
     ];
     for path in sources(Path::new("src")) {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -89,7 +90,8 @@ fn what_a_user_names_is_opened_in_one_place_within_limits_and_without_waiting() 
         "src/measure/processes",              // the system's processes
         "src/measure/programs/places.rs",     // a note of ours in a folder of ours
         "src/measure/programs/powercap.rs",   // the system's counters
-        "src/choose/header/compiled.rs",      // tests, as the next ones
+        "src/choose/dispatch/compiled.rs",    // tests, as the next ones
+        "src/choose/dispatch/other_languages.rs",
         "src/choose/scenarios.rs",
         "src/train/benches",
     ];

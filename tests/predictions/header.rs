@@ -1,4 +1,4 @@
-//! `export header`: what the command says and refuses. That headers answer in C++ as they do here is held in `src/choose/header`.
+//! `export header`: what the command says and refuses. That headers answer in C++ as they do here is held in `src/choose/dispatch`.
 
 use crate::common::{root, run};
 

@@ -6,6 +6,7 @@ mod common;
 mod answers;
 mod asked_device;
 mod calibrate;
+mod few_configs;
 mod header;
 mod html;
 mod measured;

@@ -1,21 +1,21 @@
 //! `seqtune export header`
 
-use seqtune_choose::header::{Header, HeaderOptions, Range, Ranges, Sizes};
-use seqtune_choose::{Point, Points, Predicted};
+use crate::cli::watched::Watched;
+use seqtune_choose::Predicted;
+use seqtune_choose::dispatch::{Dispatch, DispatchOptions, Sizes};
+use seqtune_choose::ranges::{Range, Ranges};
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim};
-use seqtune_console::progress::Bar;
+use seqtune_kernel::Objective;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::files::write_whole;
 use seqtune_kernel::limits;
 use seqtune_kernel::spelling::c_name;
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Config, Objective, Problem};
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Grounds, Model, Quality};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 /// Exports a C++17 header that chooses configs without the model
 ///
@@ -44,7 +44,7 @@ pub struct HeaderArgs {
     /// Range of a size for the tree, such as M=16..4096; may be repeated
     ///
     /// [default: the range of the given problems]
-    #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = range)]
+    #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = seqtune_console::value_parsers::range)]
     range: Vec<Range>,
     /// Number of random problems to fit the tree to, 30 to 100,000
     ///
@@ -75,16 +75,6 @@ pub struct HeaderArgs {
     replace: Replace,
 }
 
-/// Reads `M=16..4096`.
-fn range(text: &str) -> std::result::Result<Range, String> {
-    let parts = || {
-        let (name, range) = text.split_once('=')?;
-        let (least, most) = range.split_once("..")?;
-        Some(Range { field: name.to_string(), least: least.parse().ok()?, greatest: most.parse().ok()? })
-    };
-    parts().ok_or_else(|| "write it as M=16..4096".into())
-}
-
 /// A name that means nothing else in C++.
 fn namespace(text: &str) -> std::result::Result<String, String> {
     match c_name(text) == text && text.len() <= limits::NAME {
@@ -92,46 +82,6 @@ fn namespace(text: &str) -> std::result::Result<String, String> {
         false => {
             Err(format!("a namespace is a name in C++ of at most {} characters, such as choices_h200", limits::NAME))
         }
-    }
-}
-
-/// A model's answers, with a bar that counts them.
-struct Watched {
-    points: Predicted,
-    bar: Mutex<(Bar, usize)>,
-}
-
-impl Watched {
-    fn step(&self) {
-        let (bar, done) = &mut *self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += 1;
-        bar.move_to(*done, "answers of the model");
-    }
-
-    fn end(self) {
-        self.bar.into_inner().unwrap_or_else(PoisonError::into_inner).0.end();
-    }
-}
-
-impl Points for Watched {
-    fn best(&self, problem: &Problem, objective: Objective, top: usize) -> Result<Vec<Point>> {
-        let found = self.points.best(problem, objective, top);
-        self.step();
-        found
-    }
-
-    fn expect(&self, problem: &Problem, objective: Objective, first: &Point, configs: &[Config]) -> Result<Vec<Point>> {
-        let found = self.points.expect(problem, objective, first, configs);
-        self.step();
-        found
-    }
-
-    fn identity(&self) -> String {
-        self.points.identity()
-    }
-
-    fn grounds(&self) -> String {
-        self.points.grounds()
     }
 }
 
@@ -147,10 +97,9 @@ pub fn run(args: HeaderArgs) -> Result<()> {
     let ranges = Ranges::new(&kernel, &fixed, &args.range)?;
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
     let HeaderArgs { samples, leaves, objective, seed, .. } = args;
-    let options = HeaderOptions { samples, leaves, objective, seed, threads: cores(), ..HeaderOptions::default() };
-    let watched =
-        Watched { points, bar: Mutex::new((Bar::new("problems asked", options.questions(fixed.len()) as u64), 0)) };
-    let header = Header::new(&kernel, &device, &watched, &fixed, &ranges, &options);
+    let options = DispatchOptions { samples, leaves, objective, seed, threads: cores(), ..DispatchOptions::default() };
+    let watched = Watched::new(points, options.questions(fixed.len()));
+    let header = Dispatch::new(&kernel, &device, &watched, &fixed, &ranges, &options);
     watched.end();
     let header = header?;
     let text = args.namespace.map_or_else(|| header.text(), |name| header.text_in(&name));

@@ -1,13 +1,18 @@
 //! `seqtune export table`
 
+use seqtune_choose::Predicted;
+use seqtune_choose::breakpoints::{Breakpoints, DEFAULT_SIZES, Line, Nearness};
+use seqtune_choose::losses::LossOptions;
+use seqtune_choose::ranges::Range;
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim_all, command_line};
+use seqtune_console::value_parsers;
 use seqtune_data::BadRows;
 use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, is_device_name, name_in, write};
 use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Device, Problem, count_noun, limits, list_names};
+use seqtune_kernel::{Config, Device, Problem, count_noun, limits, list_names};
 use seqtune_predict::{Grounds, Model, Predictor, Quality, Query};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -47,8 +52,16 @@ pub struct TableArgs {
     #[arg(long, value_name = "NAME")]
     device_name: Option<String>,
     /// Numbers of tokens, a row each
-    #[arg(long, value_delimiter = ',', default_value = ROWS, value_name = "M,...")]
+    #[arg(long, value_delimiter = ',', default_value = ROWS, value_name = "M,...", conflicts_with = "within")]
     rows: Vec<u64>,
+    /// Choose the fewest rows that lose at most this share of the speed at any number of tokens, such as 2%
+    ///
+    /// The engines take the nearest row. A size loses against its own first choice, as the model predicts.
+    #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share())]
+    within: Option<f64>,
+    /// Greatest number of tokens that --within keeps the share for
+    #[arg(long, value_name = "M", default_value_t = 4096, requires = "within", value_parser = clap::value_parser!(u64).range(1..))]
+    tokens: u64,
     /// Version of Triton, for which SGLang has folders of their own, such as 3.5.1
     #[arg(long, value_name = "VERSION")]
     triton: Option<String>,
@@ -61,6 +74,9 @@ pub struct TableArgs {
     #[command(flatten)]
     replace: Replace,
 }
+
+/// Configs by number of tokens.
+type Rows = BTreeMap<u64, Config>;
 
 /// What the sources ask for.
 #[derive(Default)]
@@ -98,30 +114,29 @@ pub fn run(args: TableArgs) -> Result<()> {
     outputs.push(args.output.join(ABOUT));
     claim_all(&outputs, Kind::EngineTable, args.replace, &args.from)?;
     let grounds = Grounds::from_meta(&model.meta, &device);
-    let all: Vec<Problem> = tables.values().flat_map(|(_, problems)| problems.iter().cloned()).collect();
-    let query = Query { top: 1, threads: cores(), ..Query::new(&device) };
-    let predicted = Predictor::new(&kernel, &model)?.predict(&all, &query)?;
-    let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
-    let mut texts: Vec<String> = Vec::new();
-    for (_, problems) in tables.values() {
-        let configs = args.rows.iter().zip(problems).map(|(row, problem)| match firsts.next().flatten() {
-            Some(first) => Ok((*row, first.config)),
-            None => input(format!("no config is legal for {}", kernel.brief_problem(problem))),
-        });
-        texts.push(write(&kernel, &configs.collect::<Result<_>>()?));
-    }
+    let predictor = Predictor::new(&kernel, &model)?;
+    let filled = match args.within {
+        None => at_rows(&args, &predictor, &device, tables.values().map(|(_, problems)| &problems[..]))?,
+        Some(within) => {
+            let lines = tables.values().map(|(_, problems)| &problems[0]);
+            at_breakpoints(&args, &predictor, model.digest(), &device, within, lines)?
+        }
+    };
+    let texts: Vec<String> = filled.iter().map(|rows| write(&kernel, rows)).collect();
+    let count: usize = filled.iter().map(Rows::len).sum();
     // all are made before the first is written
     for (output, text) in outputs.iter().zip(&texts) {
         write_whole(output, text.as_bytes())?;
     }
     let about = serde_json::json!({
         "seqtune": env!("CARGO_PKG_VERSION"), "model": model.digest(), "kernel": kernel.name, "device": device.name,
-        "grounds": grounds.words(), "command": command_line(), "tables": tables.keys().collect::<Vec<_>>(), "rows": args.rows,
+        "grounds": grounds.words(), "command": command_line(), "tables": tables.keys().collect::<Vec<_>>(), "within": args.within,
+        "rows": filled.iter().map(|rows| rows.keys().copied().collect()).collect::<Vec<Vec<u64>>>(),
     });
     let text = serde_json::to_string_pretty(&about).map_err(|e| Error::Failed(format!("writing {ABOUT}: {e}")))?;
     write_whole(&args.output.join(ABOUT), (text + "\n").as_bytes())?;
     let what =
-        format!("{} of {} for {device_name}", count_noun(tables.len(), "table"), count_noun(args.rows.len(), "row"));
+        format!("{} of {} in all for {device_name}", count_noun(tables.len(), "table"), count_noun(count, "row"));
     let left_out = match &others[..] {
         [] => String::new(),
         [first, ..] => {
@@ -131,6 +146,51 @@ pub fn run(args: TableArgs) -> Result<()> {
     };
     tell(&args, &folder, &format!("{what}, not measured; {}{left_out}{}", grounds.words(), asked.bad.text()));
     Ok(())
+}
+
+/// Configs at the sizes that were asked for, by table.
+fn at_rows<'t>(
+    args: &TableArgs,
+    predictor: &Predictor,
+    device: &Device,
+    tables: impl Iterator<Item = &'t [Problem]> + Clone,
+) -> Result<Vec<Rows>> {
+    let all: Vec<Problem> = tables.clone().flatten().cloned().collect();
+    let query = Query { top: 1, threads: cores(), ..Query::new(device) };
+    let predicted = predictor.predict(&all, &query)?;
+    let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
+    let mut row = |(row, problem): (&u64, &Problem)| match firsts.next().flatten() {
+        Some(first) => Ok((*row, first.config)),
+        None => input(format!("no config is legal for {}", predictor.kernel().brief_problem(problem))),
+    };
+    tables.map(|problems| args.rows.iter().zip(problems).map(&mut row).collect()).collect()
+}
+
+/// The fewest rows that keep a share of the speed, by table; each table's line goes through a problem.
+fn at_breakpoints<'t>(
+    args: &TableArgs,
+    predictor: &Predictor,
+    digest: String,
+    device: &Device,
+    within: f64,
+    tables: impl Iterator<Item = &'t Problem>,
+) -> Result<Vec<Rows>> {
+    if !predictor.ranks_all() {
+        return input(
+            "--within: the model learned tuned configs alone, so that it does not know what other configs lose; name the rows with --rows",
+        );
+    }
+    let kernel = predictor.kernel();
+    let points = Predicted::with_predictor(kernel, predictor, digest, device);
+    let options = LossOptions { threads: cores(), ..LossOptions::default() };
+    let range = Range { field: ROW.into(), least: 1, greatest: args.tokens };
+    let rows = |problem: &Problem| {
+        let line = Line::new(kernel, device, problem, &range, DEFAULT_SIZES)?;
+        let found = Breakpoints::find(kernel, &points, line, within, &options)?;
+        let rows = found.rows(Nearness::Difference);
+        Ok(rows.iter().map(|row| (row.size, found.config(row.config).clone())).collect())
+    };
+    tables.map(rows).collect()
 }
 
 /// The folder in which the engine looks.

@@ -49,7 +49,7 @@ struct Split {
 }
 
 /// A number between two of which the larger may just be equal: halfway, and whole numbers where they are.
-fn cut_between(low: f64, high: f64) -> f64 {
+pub(crate) fn cut_between(low: f64, high: f64) -> f64 {
     let middle = low + 0.5 * (high - low);
     if low.fract() == 0.0 && high.fract() == 0.0 { middle.floor() } else { middle }
 }

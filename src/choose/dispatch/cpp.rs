@@ -1,70 +1,40 @@
-//! The text of a header.
+//! The text of a C++17 header.
 
-use crate::header::cpp::{FUNCTIONS, expression, number};
-use crate::header::tree::{Node, PER_LEAF};
-use crate::header::{Header, Sizes};
+use crate::dispatch::Dispatch;
+use crate::dispatch::code::Named;
+use crate::dispatch::languages::cpp::{Cpp, FUNCTIONS};
+use crate::dispatch::languages::{Language, Written, expression};
+use crate::dispatch::tree::{Node, PER_LEAF};
+use seqtune_kernel::hex;
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
-use seqtune_kernel::spelling::{c_comment, c_name, c_names};
-use seqtune_kernel::{Constraint, LIMIT_NAMES, hex};
+use seqtune_kernel::spelling::{c_comment, c_name};
 use seqtune_predict::{Kernel, Problem};
 use sha2::{Digest, Sha256};
-
-/// What a header of ours begins with, to be known again before it is replaced.
-pub const MARK: &str = "// Made by seqtune";
 
 /// Names that a header has for itself, which a member must not have.
 const OWN: [&str; 4] = ["Problem", "Config", "Source", "detail"];
 
-/// What the types of choices end with.
-const LABEL: &str = "_label";
-
-/// Names of a kernel's parts in C++.
-struct Named {
-    fields: Vec<String>,
-    /// Types of choices.
-    types: Vec<String>,
-    /// Labels of choices.
-    labels: Vec<Vec<String>>,
-    parameters: Vec<String>,
+/// A slot of an expression; limits were folded away.
+fn slot(named: &Named, slot: usize) -> String {
+    let parameters = named.parameters.len();
+    match slot < parameters {
+        true => format!("double(c.{})", named.parameters[slot]),
+        false => format!("double(p.{})", named.fields[slot - parameters]),
+    }
 }
 
-impl Named {
-    fn new(kernel: &Kernel) -> Named {
-        // types of choices end with `_label`, and no member does: it would hide the type of another
-        let field = |f: &Field| f.name.clone() + if f.name.ends_with(LABEL) { "_" } else { "" };
-        let texts: Vec<String> = kernel.fields.iter().map(field).collect();
-        let taken = OWN.map(String::from);
-        let fields = c_names(texts.iter().map(String::as_str), &taken);
-        Named {
-            types: fields.iter().map(|field| format!("{field}{LABEL}")).collect(),
-            labels: kernel.fields.iter().map(|f| c_names(f.labels.iter().map(String::as_str), &[])).collect(),
-            parameters: c_names(kernel.parameters.iter().map(|p| p.name.as_str()), &taken),
-            fields,
-        }
+/// A field's value.
+fn value_of(named: &Named, at: usize, field: &Field, value: f64) -> String {
+    match field.kind {
+        FieldKind::Size => format!("{value}"),
+        FieldKind::Real => Cpp.number(value),
+        FieldKind::Choice => format!("{}::{}", named.types[at], named.labels[at][value as usize]),
     }
+}
 
-    /// A slot of an expression; limits were folded away.
-    fn slot(&self, slot: usize) -> String {
-        let parameters = self.parameters.len();
-        match slot < parameters {
-            true => format!("double(c.{})", self.parameters[slot]),
-            false => format!("double(p.{})", self.fields[slot - parameters]),
-        }
-    }
-
-    /// A field's value.
-    fn value(&self, at: usize, field: &Field, value: f64) -> String {
-        match field.kind {
-            FieldKind::Size => format!("{value}"),
-            FieldKind::Real => number(value),
-            FieldKind::Choice => format!("{}::{}", self.types[at], self.labels[at][value as usize]),
-        }
-    }
-
-    fn problem(&self, kernel: &Kernel, problem: &Problem) -> String {
-        let values = kernel.fields.iter().enumerate().zip(&problem.values);
-        values.map(|((at, field), value)| self.value(at, field, *value)).collect::<Vec<_>>().join(", ")
-    }
+fn values_of(named: &Named, kernel: &Kernel, problem: &Problem) -> String {
+    let values = kernel.fields.iter().enumerate().zip(&problem.values);
+    values.map(|((at, field), value)| value_of(named, at, field, *value)).collect::<Vec<_>>().join(", ")
 }
 
 /// Constraints use NaN and infinity, and `-ffast-math` lets a compiler assume that neither occurs. 32-bit x86 computes with 80 bits, where `floor(0.7 * 10)`
@@ -99,7 +69,7 @@ const END_OF_EXACT: &str = "
 #endif
 ";
 
-impl Header {
+impl Dispatch {
     /// The header as C++17, in the namespace `seqtune_KERNEL`, which needs the standard library alone.
     pub fn text(&self) -> String {
         self.text_in(&format!("seqtune_{}", c_name(&self.kernel.name)))
@@ -115,14 +85,14 @@ impl Header {
         format!(
             "{}#ifndef {guard}\n#define {guard} 0x{digest}u\n\n{body}\n#elif {guard} != 0x{digest}u\n\
              #error \"two headers of seqtune that differ are of namespace {space}: export one of them with --namespace NAME\"\n#endif // {guard}\n",
-            self.head()
+            self.comments()
         )
     }
 
     /// What stands between the guards.
     fn body(&self, space: &str) -> String {
         let kernel = &self.kernel;
-        let named = Named::new(kernel);
+        let named = Named::new(kernel, &OWN, &[]);
         let mut out = String::new();
         for header in ["algorithm", "array", "cmath", "cstddef", "cstdint", "limits", "optional", "tuple"] {
             out += &format!("#include <{header}>\n");
@@ -146,35 +116,8 @@ impl Header {
         out
     }
 
-    fn head(&self) -> String {
-        let loss = &self.loss;
-        let Sizes { configs, fixed } = self.sizes();
-        let made = format!("{MARK} {}: kernel {}", env!("CARGO_PKG_VERSION"), self.kernel.name);
-        let lines = [
-            match self.grounds.is_empty() {
-                true => format!("{made}, device {}.", self.device.name),
-                false => format!("{made}, {}.", self.grounds),
-            },
-            format!("Model {}, space {}.", self.source, self.kernel.space_hash_on(&self.device)),
-            format!(
-                "{fixed} fixed problems in a table, all others by a tree of {} leaves; {configs} configs.",
-                self.leaves()
-            ),
-            format!("The tree was grown for {}.", self.ranges),
-            format!(
-                "The tree against the model, on {} other random problems: it chooses as the model in {:.1} %, and loses {:.2} % of the speed that the model predicts. How good the model is stands with the model.",
-                loss.problems,
-                100.0 * loss.agreement,
-                100.0 * loss.mean
-            ),
-            "A config is returned only where every constraint of the kernel holds for the problem on that device."
-                .into(),
-        ];
-        let line = |(at, line): (usize, &String)| match at {
-            0 => format!("{}\n", c_comment(line)),
-            _ => format!("// {}\n", c_comment(line)),
-        };
-        lines.iter().enumerate().map(line).collect()
+    fn comments(&self) -> String {
+        self.head().iter().map(|line| format!("// {}\n", c_comment(line))).collect()
     }
 
     /// Configs, table, tree and configs of last resort.
@@ -191,7 +134,7 @@ impl Header {
         out += "/// In the order of the problems' values.\n";
         out += &format!("inline constexpr std::array<Fixed, {}> table{{{{\n", self.table.len());
         for (problem, at) in &self.table {
-            out += &format!("    {{{{{}}}, {at}}},\n", named.problem(kernel, problem));
+            out += &format!("    {{{{{}}}, {at}}},\n", values_of(named, kernel, problem));
         }
         out += "}};\n\n";
         out += &format!(
@@ -204,7 +147,7 @@ impl Header {
             out += &match node {
                 Node::Split { quantity, threshold, to: [low, high] } => {
                     let at = used.iter().position(|q| q == quantity).unwrap_or_default();
-                    format!("    {{{at}, {}, {low}, {high}, {{-1, -1, -1}}}},\n", number(*threshold))
+                    format!("    {{{at}, {}, {low}, {high}, {{-1, -1, -1}}}},\n", Cpp.number(*threshold))
                 }
                 Node::Leaf(configs) => {
                     let at = |i: usize| configs.get(i).map_or(-1, |c| *c as i64).to_string();
@@ -222,32 +165,8 @@ impl Header {
         out
     }
 
-    /// The quantities that the tree splits, in rising order.
-    fn split_quantities(&self) -> Vec<usize> {
-        let split = |node: &Node| if let Node::Split { quantity, .. } = node { Some(*quantity) } else { None };
-        let mut used: Vec<usize> = self.tree.0.iter().filter_map(split).collect();
-        used.sort_unstable();
-        used.dedup();
-        used
-    }
-
-    /// Fields are slots behind the parameters, limits behind them.
-    fn fold(&self, expr: &seqtune_kernel::expressions::Expr) -> seqtune_kernel::expressions::Expr {
-        let kernel = &self.kernel;
-        let nothing = Problem { values: vec![0.0; kernel.fields.len()] };
-        let env = kernel.env(&nothing, Some(&self.device));
-        expr.specialise(&env, env.len() - LIMIT_NAMES.len())
-    }
-
     fn legality(&self, named: &Named) -> String {
         let kernel = &self.kernel;
-        let limits = kernel.parameters.len() + kernel.fields.len();
-        let known = self.device.limits.values();
-        let checked = |constraint: &&Constraint| {
-            let mut all = true;
-            constraint.expr.slots(&mut |s| all &= s < limits || known[s - limits].is_some());
-            all
-        };
         let mut out = format!(
             "/// Whether a config is legal for a problem on {}: constraints that need a limit which is not known of it are not checked.\n",
             c_comment(&self.device.name)
@@ -259,11 +178,11 @@ impl Header {
             out += &format!("    if (p.{name} < {least} || p.{name} > {most}) return false;\n");
         }
         let mut parts = 0;
-        for constraint in kernel.constraints.iter().filter(checked) {
-            let slot = |s: usize| named.slot(s);
-            let (statements, last) = expression(&self.fold(&constraint.expr), &slot, &mut parts);
+        for constraint in self.checked_constraints() {
+            let slot = |s: usize| slot(named, s);
+            let Written { statements, value } = expression(&Cpp, &self.fold(&constraint.expr), &slot, &mut parts);
             out += &format!(
-                "    // {}\n{statements}    if (!({last} == 1.0)) return false;\n",
+                "    // {}\n{statements}    if (!({value} == 1.0)) return false;\n",
                 c_comment(&constraint.reason)
             );
         }
@@ -272,31 +191,44 @@ impl Header {
 
     /// The function that walks the tree.
     fn tree_walk(&self, named: &Named) -> String {
-        let kernel = &self.kernel;
         let used = self.split_quantities();
         let mut out = String::from("namespace detail {\n\n/// The leaf that a problem ends at.\n");
         out += "inline const Node& leaf([[maybe_unused]] const Problem& p) {\n";
-        let derived: Vec<_> = kernel.features.iter().filter(|f| f.known_after == 0).collect();
         let (mut parts, mut values) = (0, Vec::new());
         for quantity in &used {
-            let slot = |s: usize| named.slot(s);
-            values.push(match quantity.checked_sub(kernel.fields.len()) {
-                None => format!("double(p.{})", named.fields[*quantity]),
-                Some(at) => {
-                    let (statements, last) = expression(&self.fold(&derived[at].expr), &slot, &mut parts);
-                    out += &statements;
-                    last
-                }
-            });
+            let slot = |s: usize| slot(named, s);
+            let Written { statements, value } = self.quantity(&Cpp, *quantity, &slot, &mut parts);
+            out += &statements;
+            values.push(value);
         }
         if values.is_empty() {
             return out + "    return tree[0];\n}\n\n} // namespace detail\n\n";
         }
         out += &format!("    const double quantities[] = {{{}}};\n", values.join(", "));
+        if self.is_by_lines {
+            return out + &self.ifs(0, 1) + "}\n\n} // namespace detail\n\n";
+        }
         out += "    std::size_t at = 0;\n    while (tree[at].quantity >= 0) {\n        const Node& node = tree[at];\n";
         out += "        const bool low = quantities[node.quantity] <= node.threshold;\n";
         out += "        at = static_cast<std::size_t>(low ? node.low : node.high);\n    }\n    return tree[at];\n}\n\n} // namespace detail\n\n";
         out
+    }
+
+    /// The tree from a node on as `if`s, of which each returns.
+    fn ifs(&self, at: usize, depth: usize) -> String {
+        let indent = "    ".repeat(depth);
+        match &self.tree.0[at] {
+            Node::Leaf(_) => format!("{indent}return tree[{at}];\n"),
+            Node::Split { quantity, threshold, to: [low, high] } => {
+                let quantity = self.split_quantities().iter().position(|q| q == quantity).unwrap_or_default();
+                let test = format!("{indent}if (quantities[{quantity}] <= {})", Cpp.number(*threshold));
+                let low = match &self.tree.0[*low] {
+                    Node::Leaf(_) => format!("{test} return tree[{low}];\n"),
+                    Node::Split { .. } => format!("{test} {{\n{}{indent}}}\n", self.ifs(*low, depth + 1)),
+                };
+                low + &self.ifs(*high, depth)
+            }
+        }
     }
 }
 
@@ -322,7 +254,7 @@ fn problem_type(kernel: &Kernel, named: &Named) -> String {
         };
         let default = field.default.as_ref().and_then(|text| field.value(text).ok());
         let least = if field.kind == FieldKind::Size { field.min as f64 } else { 0.0 };
-        let value = named.value(at, field, default.unwrap_or(least));
+        let value = value_of(named, at, field, default.unwrap_or(least));
         out += &format!("    {kind} {} = {value}; ///< {}\n", named.fields[at], c_comment(&field.meaning));
     }
     out + "};\n\n"

@@ -27,6 +27,33 @@ pub struct Range {
     pub greatest: u64,
 }
 
+impl Range {
+    /// The place of its field, which is a size of the kernel that may be so small and so large.
+    ///
+    /// # Errors
+    /// [`Error::Input`](seqtune_predict::Error::Input) where it is not.
+    pub fn check(&self, kernel: &Kernel) -> Result<usize> {
+        let Range { field: name, least, greatest } = self;
+        let at = kernel.fields.iter().position(|f| f.name == *name && f.kind == FieldKind::Size);
+        let Some(at) = at else {
+            let sizes = kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str());
+            return input(format!(
+                "`{name}` is no size of kernel {}: {}",
+                kernel.name,
+                Vec::from_iter(sizes).join(", ")
+            ));
+        };
+        let field = &kernel.fields[at];
+        match least > greatest || *least < field.min || *greatest > field.max {
+            true => input(format!(
+                "{name} from {least} to {greatest}: the first is at most the second, and both from {} to {}",
+                field.min, field.max
+            )),
+            false => Ok(at),
+        }
+    }
+}
+
 /// What each field of a problem may be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranges(Vec<Span>);
@@ -52,26 +79,12 @@ impl Ranges {
             };
             spans.push(if field.kind == FieldKind::Size { Span::Sizes(least, greatest) } else { Span::Values(values) });
         }
-        for (i, Range { field: name, least, greatest }) in wanted.iter().enumerate() {
+        for (i, range) in wanted.iter().enumerate() {
+            let Range { field: name, least, greatest } = range;
             if wanted[..i].iter().any(|other| other.field == *name) {
                 return input(format!("the range of {name} is given twice"));
             }
-            let at = kernel.fields.iter().position(|f| f.name == *name && f.kind == FieldKind::Size);
-            let Some(at) = at else {
-                let sizes = kernel.fields.iter().filter(|f| f.kind == FieldKind::Size).map(|f| f.name.as_str());
-                return input(format!(
-                    "`{name}` is no size of kernel {}: {}",
-                    kernel.name,
-                    Vec::from_iter(sizes).join(", ")
-                ));
-            };
-            let field = &kernel.fields[at];
-            if least > greatest || *least < field.min || *greatest > field.max {
-                return input(format!(
-                    "{name} from {least} to {greatest}: the first is at most the second, and both from {} to {}",
-                    field.min, field.max
-                ));
-            }
+            let at = range.check(kernel)?;
             spans[at] = Span::Sizes(*least as f64, *greatest as f64);
         }
         Ok(Ranges(spans))

@@ -1,7 +1,9 @@
 //! Headers compile without a warning and answer in C++ as they do here, with legal configs alone.
 
+use crate::dispatch::other_languages::{self, compile_rust, expected_answer, output_of};
+use crate::dispatch::{Dispatch, DispatchChoice, DispatchOptions, Source};
 use crate::drawn::test_generator;
-use crate::header::{Header, HeaderChoice, HeaderOptions, Range, Ranges, Source};
+use crate::ranges::{Range, Ranges};
 use crate::{Given, Point, Predicted};
 use rand::Rng;
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -75,9 +77,9 @@ fn compiled(folder: &Path, kernel: &Kernel, problems: &[Problem]) -> Option<Vec<
 }
 
 /// Holds the compiled header against what it answers here, on its fixed problems and others.
-fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem]) {
+fn agrees(kernel: &Kernel, device: &Device, dispatch: &Dispatch, problems: &[Problem]) {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("table.h"), header.text()).unwrap();
+    std::fs::write(folder.path().join("table.h"), dispatch.text()).unwrap();
     // sizes that the kernel does not take
     let size = kernel.fields.iter().position(|field| field.kind == FieldKind::Size).unwrap();
     let refused = [-5.0, kernel.fields[size].min as f64 - 1.0, kernel.fields[size].max as f64 + 1.0].map(|value| {
@@ -89,16 +91,12 @@ fn agrees(kernel: &Kernel, device: &Device, header: &Header, problems: &[Problem
     let (lines, of_refused) = lines.split_at(problems.len());
     assert_eq!(of_refused, ["none"; 3]);
     for (line, problem) in lines.iter().zip(problems) {
-        let expected = match header.choose(problem) {
-            None => "none".to_string(),
-            Some(HeaderChoice { config, source }) => {
-                assert!(ConfigSpace::new(kernel, problem, device).is_legal(&config));
-                let values = kernel.parameters.iter().zip(&config.0).map(|(p, c)| p.values[*c as usize].to_string());
-                [(source as i32).to_string()].into_iter().chain(values).collect::<Vec<_>>().join(" ")
-            }
-        };
-        assert_eq!(*line, expected, "{}", kernel.show_problem(problem));
+        if let Some(DispatchChoice { config, .. }) = dispatch.choose(problem) {
+            assert!(ConfigSpace::new(kernel, problem, device).is_legal(&config));
+        }
+        assert_eq!(*line, expected_answer(kernel, dispatch, problem), "{}", kernel.show_problem(problem));
     }
+    other_languages::agree(kernel, dispatch, problems);
 }
 
 fn range(field: &str, least: u64, greatest: u64) -> Range {
@@ -114,8 +112,8 @@ fn a_header_of_gemm_answers_in_cpp_as_it_does_here() {
     let texts = ["M=8,N=8,K=16", "M=700,N=300,K=40", "M=64,N=1000,K=512,transB=T", "M=33,N=65,K=97,beta=0.5,dtype=f16"];
     let fixed: Vec<Problem> = texts.iter().map(|text| kernel.problem(text).unwrap()).collect();
     let ranges = Ranges::new(&kernel, &fixed, &[range("K", 1, 600)]).unwrap();
-    let options = HeaderOptions { samples: 60, leaves: 8, configs: 12, threads: 2, ..HeaderOptions::default() };
-    let header = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
+    let options = DispatchOptions { samples: 60, leaves: 8, configs: 12, threads: 2, ..DispatchOptions::default() };
+    let header = Dispatch::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
     assert!(header.leaves() > 1 && header.sizes().fixed == 4);
     assert!(header.loss.mean < header.loss.one_config + 0.02, "{:?}", header.loss);
     assert!((0.0..1.0).contains(&header.loss.agreement) && header.loss.problems == 20, "{:?}", header.loss);
@@ -145,8 +143,8 @@ fn a_header_of_a_kernel_with_entangled_constraints_is_legal_or_answers_nothing()
     let fixed: Vec<Problem> = found.take(5).collect();
     assert!(!fixed.is_empty());
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
-    let options = HeaderOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..HeaderOptions::default() };
-    let header = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
+    let options = DispatchOptions { samples: 30, leaves: 4, configs: 8, threads: 2, ..DispatchOptions::default() };
+    let header = Dispatch::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &fixed);
 }
 
@@ -183,8 +181,8 @@ work = { flops = "1", bytes = "1" }
     });
     let all: Vec<Problem> = (1..100).map(|n| kernel.problem(&format!("n={n}")).unwrap()).collect();
     let ranges = Ranges::new(&kernel, &all[..1], &[range("n", 1, 99)]).unwrap();
-    let options = HeaderOptions { samples: 60, leaves: 8, ..HeaderOptions::default() };
-    let header = Header::new(&kernel, &device, &points, &all[..1], &ranges, &options).unwrap();
+    let options = DispatchOptions { samples: 60, leaves: 8, ..DispatchOptions::default() };
+    let header = Dispatch::new(&kernel, &device, &points, &all[..1], &ranges, &options).unwrap();
     agrees(&kernel, &device, &header, &all);
 }
 
@@ -225,8 +223,10 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     });
     let fixed = vec![kernel.problem("EOF=3,int=new").unwrap()];
     let ranges = Ranges::new(&kernel, &fixed, &[]).unwrap();
-    let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
-    let text = Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap().text();
+    let options = DispatchOptions { samples: 30, leaves: 2, ..DispatchOptions::default() };
+    let dispatch = Dispatch::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap();
+    hostile_in_other_languages(&dispatch);
+    let text = dispatch.text();
     assert!(!text.chars().any(|c| seqtune_kernel::spelling::is_hidden(c) && c != '\n'), "{text}");
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("table.h"), text).unwrap();
@@ -260,12 +260,27 @@ fn a_header_compiles_whatever_words_and_macros_its_names_are_and_nothing_of_a_na
     }
 }
 
+/// Modules in Rust and Python of hostile names compile too.
+fn hostile_in_other_languages(dispatch: &Dispatch) {
+    let folder = tempfile::tempdir().unwrap();
+    let hidden = |c: char| seqtune_kernel::spelling::is_hidden(c) && c != '\n';
+    let [rust, python] = [dispatch.rust(), dispatch.python()];
+    assert!(!rust.chars().chain(python.chars()).any(hidden), "{rust}{python}");
+    std::fs::write(folder.path().join("choices.rs"), rust).unwrap();
+    compile_rust(folder.path(), &["--crate-type", "lib", "--emit", "metadata", "choices.rs"]);
+    std::fs::write(folder.path().join("choices.py"), python).unwrap();
+    let mut command = Command::new("python3");
+    let ask = "import choices; print(choices.choose({'EOF': 3, 'int': 'new'})['errno'])";
+    command.args(["-c", ask]).current_dir(folder.path());
+    assert_eq!(output_of(command, ""), ["1"]);
+}
+
 #[test]
 fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_two() {
     let toy = root().join("src/predict/toy");
     let kernel = Kernel::open(&toy.display().to_string()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let options = HeaderOptions { samples: 30, leaves: 2, ..HeaderOptions::default() };
+    let options = DispatchOptions { samples: 30, leaves: 2, ..DispatchOptions::default() };
     let fixed = vec![kernel.problem("M=64").unwrap()];
     let ranges = Ranges::new(&kernel, &fixed, &[range("M", 32, 64)]).unwrap();
     let made = |tile: &str| {
@@ -273,7 +288,7 @@ fn two_headers_of_one_kernel_are_refused_in_one_namespace_and_answer_apart_in_tw
         let points =
             Given::new("", move |_: &Problem| vec![Point { config: config.clone(), time_us: Some(1.0), joules: None }]);
         let device = Device::find_described("A100").unwrap();
-        Header::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap()
+        Dispatch::new(&kernel, &device, &points, &fixed, &ranges, &options).unwrap()
     };
     let [one, two] = ["8", "16"].map(made);
     let ends = |headers: &[(&str, String)], program: &str| {
