@@ -13,9 +13,9 @@ mkdir -p "$work"
 cp target/release/seqtune target/release/seqtune-train target/release/seqtune-lab "$work"
 
 # a model of NAME that learned from some of the sizes of a dataset, and some of what tells how far it is off
-model() { # NAME DATASET TEST VALIDATION
-    [ -e "$work/$1/seqtune.json" ] && return
-    "$work/seqtune" train "$2" --test "$3" --validation "$4" --members 1 -o "$work/$1.part" >&2
+model() { # NAME DATASET TEST VALIDATION OPTIONS...
+    [ -e "$work/$1" ] && return
+    "$work/seqtune" train "$2" --test "$3" --validation "$4" "${@:5}" --members 1 -o "$work/$1.part" >&2
     mv "$work/$1.part" "$work/$1"
 }
 
@@ -43,10 +43,12 @@ if [ -n "$zips" ]; then
 fi
 for at in "${!names[@]}"; do
     name=${names[$at]} data=${datasets[$at]}
+    own=()
+    [ "$name" != triton_matmul-h200 ] || own=(--kernel examples/triton)
     # thousands of sizes teach as much as is needed in a few minutes
-    case $data in *_a100* | *a100_*) model "$name" "$data" 0.88 0.02 ;; *) model "$name" "$data" 0.4 0.2 ;; esac
-    judge selection "$name" "$work/$name" "$data"
-    [ -z "${fields[$at]}" ] || judge breakpoints "$name" "$work/$name" "$data" --over "${fields[$at]}"
+    case $data in *_a100* | *a100_*) model "$name" "$data" 0.88 0.02 ;; *) model "$name" "$data" 0.4 0.2 "${own[@]}" ;; esac
+    judge selection "$name" "$work/$name" "$data" "${own[@]}"
+    [ -z "${fields[$at]}" ] || judge breakpoints "$name" "$work/$name" "$data" --over "${fields[$at]}" "${own[@]}"
 done
 # shipped models hold out a fifth of their sizes
 for name in softmax gemv norm stencil2d; do

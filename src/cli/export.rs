@@ -203,7 +203,8 @@ fn inductor_table(args: InductorArgs) -> Result<()> {
     let grounds = predictor.grounds(&device);
     let mut table = serde_json::Map::new();
     // Inductor looks up the keys of its products, and no other
-    table.insert(format!("seqtune {}: {}", env!("CARGO_PKG_VERSION"), grounds.words()), serde_json::json!([]));
+    let made = format!("seqtune {}, model {}: {}", env!("CARGO_PKG_VERSION"), model.digest(), grounds.words());
+    table.insert(made, serde_json::json!([]));
     let mut sure = 0;
     for (problem, prediction) in problems.iter().zip(predictor.predict(&problems, &query)?) {
         let is_sure = predictor.settles(&query, &prediction);

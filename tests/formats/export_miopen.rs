@@ -20,6 +20,10 @@ fn solvers_that_were_trained_on_the_device_are_asked_and_others_only_by_name() {
         "{out}"
     );
     assert!(solvers().contains("GroupFwdXdlops") && !solvers().contains("ConvOclDirectFwd"), "{}", solvers());
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(format!("{output}.seqtune.json")).unwrap()).unwrap();
+    let digest = told["models"]["ConvHipImplicitGemmGroupFwdXdlops"].as_str().unwrap();
+    assert!(digest.len() == 16 && told["seqtune"] == env!("CARGO_PKG_VERSION"), "{told}");
     let (_, err, code) = export("MI50", &[]);
     assert_eq!((code, err.as_str()), (0, ""));
     assert!(solvers().contains("ConvOclDirectFwd") && !solvers().contains("GroupFwdXdlops"), "no matrix cores there");

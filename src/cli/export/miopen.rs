@@ -3,7 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::inputs::{named_after, stem};
-use seqtune_console::outputs::{Kind, Replace, claim};
+use seqtune_console::outputs::{Kind, Replace, claim, command_line};
 use seqtune_console::progress::Bar;
 use seqtune_data::formats::miopen::{
     Convolution, DIRECTIONS, DTYPES, Export, LAYOUTS, SizeRange, Stretched, Unsaid, convolutions_of_lines, device_name,
@@ -133,6 +133,8 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 
 pub fn run(args: MiopenExportArgs) -> Result<()> {
     claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
+    let about = beside(&args.output);
+    claim(&about, Kind::EngineTable, args.replace, &args.problems)?;
     let known = Model::kernels_in(&args.model)?;
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
         return input(format!("--solver `{unknown}`: the model knows {}", known.join(", ")));
@@ -140,6 +142,7 @@ pub fn run(args: MiopenExportArgs) -> Result<()> {
     let (wanted, device) = wanted_solvers(&args, known)?;
     let convolutions = convolutions(&args)?;
     let mut found: Vec<Vec<(Kernel, Problem, Config)>> = convolutions.iter().map(|_| Vec::new()).collect();
+    let mut digests = serde_json::Map::new();
     let mut bar = Bar::new("export", wanted.len() as u64);
     for (i, name) in wanted.iter().enumerate() {
         let kernel = seqtune_console::inputs::kernel(name)?;
@@ -148,7 +151,9 @@ pub fn run(args: MiopenExportArgs) -> Result<()> {
         }
         let (places, problems) = served_convolutions(&kernel, &device, &convolutions)?;
         let threads = cores();
-        let predictor = Predictor::new(&kernel, &Model::load_as(&args.model, name, Quality::Auto)?)?;
+        let model = Model::load_as(&args.model, name, Quality::Auto)?;
+        digests.insert(name.clone(), model.digest().into());
+        let predictor = Predictor::new(&kernel, &model)?;
         let predicted = predictor.predict(&problems, &Query { width: args.width, threads, ..Query::new(&device) })?;
         for ((at, problem), prediction) in places.into_iter().zip(problems).zip(predicted) {
             found[at].extend(prediction.candidates.into_iter().map(|c| (kernel.clone(), problem.clone(), c.config)));
@@ -167,18 +172,15 @@ pub fn run(args: MiopenExportArgs) -> Result<()> {
     if entries == 0 {
         return input("none of the convolutions is served by a solver of the model; nothing is written");
     }
-    let mut unserved = convolutions.iter().zip(&found).filter(|(_, configs)| configs.is_empty());
-    let first = unserved.next().map(|(convolution, _)| convolution.key());
-    let unserved = usize::from(first.is_some()) + unserved.count();
-    if let Some(first) = first {
-        warn(&format!(
-            "{unserved} of {} convolutions are served by no solver of the model on {}, first {first}",
-            found.len(),
-            device.name
-        ));
-    }
-    // a line that is no record is an error to MIOpen: what the rows rest on cannot stand in the file
+    let unserved = warn_of_unserved(
+        convolutions.iter().zip(&found).filter(|(_, configs)| configs.is_empty()).map(|(c, _)| c),
+        found.len(),
+        &device,
+    );
+    let grounds = learned_on(&args, &wanted)?;
+    // a line that is no record is an error to MIOpen: what the rows rest on stands in a file of its own
     write_whole(&args.output, export.text().as_bytes())?;
+    write_whole(&about, about_text(digests, &device, &grounds).as_bytes())?;
     let name = device_name(&device).unwrap_or_else(|| device.name.clone());
     warn_of_name(&args.output, &device, &name);
     answer(&format!(
@@ -187,9 +189,36 @@ pub fn run(args: MiopenExportArgs) -> Result<()> {
         count_noun(entries, "config"),
         count_noun(found.len() - unserved, "convolution"),
         device.name,
-        learned_on(&args, &wanted)?
+        grounds
     ));
     Ok(())
+}
+
+/// Warns of convolutions that no solver serves, and returns how many there are of all.
+fn warn_of_unserved<'c>(mut unserved: impl Iterator<Item = &'c Convolution>, all: usize, device: &Device) -> usize {
+    let Some(first) = unserved.next() else { return 0 };
+    let count = 1 + unserved.count();
+    let key = first.key();
+    warn(&format!(
+        "{count} of {all} convolutions are served by no solver of the model on {}, first {key}",
+        device.name
+    ));
+    count
+}
+
+/// What a database's rows rest on: the digest of each solver's model, and the devices that these learned from.
+fn about_text(digests: serde_json::Map<String, serde_json::Value>, device: &Device, grounds: &str) -> String {
+    let about = serde_json::json!({
+        "seqtune": env!("CARGO_PKG_VERSION"), "models": digests, "device": device.name, "grounds": grounds, "command": command_line(),
+    });
+    format!("{about:#}\n")
+}
+
+/// The file that says what a database's rows rest on.
+fn beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".seqtune.json");
+    PathBuf::from(name)
 }
 
 /// `learned on MI50 only`: the devices of any of these solvers' models.
