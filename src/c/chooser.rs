@@ -234,7 +234,7 @@ pub unsafe extern "C" fn seqtune_chooser_set_goal(
         };
         let limit = |x: f64| (!x.is_nan()).then_some(x);
         let (time_us, power_w, joules) = (limit(time_us), limit(power_w), limit(joules));
-        Ok(chooser.set_goal(Goal { objective: *objective, time_us, power_w, joules })?)
+        Ok(chooser.set_goal(Goal { objective: *objective, time_us, power_w, joules, within_time: None })?)
     })
 }
 

@@ -136,12 +136,15 @@ impl Course {
             Objective::Energy => energy.clone(),
             Objective::Edp => time.iter().zip(&energy).map(|(t, e)| t.plus(*e)).collect(),
         };
+        let fastest =
+            (0..time.len()).filter(|at| !self.failed[*at]).map(|at| time[at].mean).fold(f64::INFINITY, f64::min);
         let over = |at: usize| {
             let (time, energy) = (time[at], energy[at]);
             let power = energy.minus(time);
             let less = |n: Normal, limit: f64| Normal { mean: n.mean - limit.ln(), sd: n.sd };
             let limits = [
                 goal.time_us.map(|limit| less(time, limit)),
+                goal.within_time.map(|share| less(time, (1.0 + share) * fastest.exp())),
                 // joules in so many microseconds
                 goal.power_w.map(|limit| less(power, limit / 1e6)),
                 goal.joules.map(|limit| less(energy, limit)),

@@ -23,6 +23,9 @@ pub struct Goal {
     pub power_w: Option<f64>,
     /// Most joules of a call.
     pub joules: Option<f64>,
+    /// By how much longer than the fastest config a call may take at most, as a share: 0.02 with [`Objective::Energy`] asks for the fewest joules
+    /// within 2 % of the best time.
+    pub within_time: Option<f64>,
 }
 
 impl Goal {
@@ -31,6 +34,9 @@ impl Goal {
     /// # Errors
     /// [`Error::Input`](seqtune_predict::Error::Input) that names the limit.
     pub fn check(&self) -> Result<()> {
+        if let Some(share) = self.within_time.filter(|share| !(*share >= 0.0 && share.is_finite())) {
+            return input(format!("within_time is {share}, not a share of at least 0"));
+        }
         let limits = [("time", self.time_us), ("power", self.power_w), ("energy", self.joules)];
         match limits.iter().find(|(_, limit)| limit.is_some_and(|x| !(x > 0.0 && x.is_finite()))) {
             Some((name, limit)) => {

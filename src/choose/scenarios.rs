@@ -150,6 +150,12 @@ fn a_limit_that_drops_is_kept_from_the_next_call_on_by_what_is_known() {
     assert!(calls(&chooser, "M=1000", 20, &metered).iter().all(|tile| *tile == 64));
     chooser.set_goal(Goal { objective: Objective::Energy, ..Goal::default() }).unwrap();
     assert!(calls(&chooser, "M=1000", 20, &metered).iter().all(|tile| *tile == 16));
+    let within = |share| Goal { objective: Objective::Energy, within_time: Some(share), ..Goal::default() };
+    chooser.set_goal(within(0.6)).unwrap();
+    assert!(calls(&chooser, "M=1000", 20, &metered).iter().all(|tile| *tile == 64), "150 us are within 60 % of 100");
+    chooser.set_goal(within(0.1)).unwrap();
+    assert!(calls(&chooser, "M=1000", 20, &metered).iter().all(|tile| *tile == 32));
+    assert!(chooser.set_goal(within(-0.1)).is_err() && chooser.set_goal(within(f64::NAN)).is_err());
     // a limit that nothing keeps: what breaks it least
     chooser.set_goal(Goal { time_us: Some(50.0), ..Goal::default() }).unwrap();
     assert!(calls(&chooser, "M=1000", 20, &metered).iter().all(|tile| *tile == 32));

@@ -7,6 +7,7 @@ mod header;
 mod miopen;
 mod table;
 
+use crate::cli::goal::Goal;
 use clap::Subcommand;
 use seqtune_console::outputs::{Kind, Replace, claim, claim_all, distinct, file_name};
 use seqtune_data::formats::{inductor, kernel_tuner, t4, tabular};
@@ -115,6 +116,8 @@ struct InductorArgs {
     /// If the model is sure, the table has one config.
     #[arg(long, default_value_t = 3, value_name = "K", value_parser = seqtune_console::value_parsers::count(1..=limits::WIDTH))]
     top: usize,
+    #[command(flatten)]
+    goal: Goal,
     /// Leave out the vendor's library where the model is sure of its config
     ///
     /// Nothing is then measured there. The model knows which config is best, but not whether the library is faster.
@@ -199,7 +202,8 @@ fn inductor_table(args: InductorArgs) -> Result<()> {
     let problems = products(&args, &kernel)?;
     let style = inductor::Style { op: args.op, device_key: args.device_key.as_deref(), dynamic: args.dynamic };
     let predictor = Predictor::new(&kernel, &model)?;
-    let query = Query { top: args.top, threads: cores(), ..Query::new(&device) };
+    args.goal.check(&model)?;
+    let query = args.goal.ask(Query { top: args.top, threads: cores(), ..Query::new(&device) });
     let grounds = predictor.grounds(&device);
     let mut table = serde_json::Map::new();
     // Inductor looks up the keys of its products, and no other
@@ -207,7 +211,8 @@ fn inductor_table(args: InductorArgs) -> Result<()> {
     table.insert(made, serde_json::json!([]));
     let mut sure = 0;
     for (problem, prediction) in problems.iter().zip(predictor.predict(&problems, &query)?) {
-        let is_sure = predictor.settles(&query, &prediction);
+        // what Inductor times tells nothing of energy
+        let is_sure = !args.goal.is_time() || predictor.settles(&query, &prediction);
         sure += is_sure as usize;
         let most = if is_sure { 1 } else { args.top };
         let configs: Vec<_> = prediction.candidates.iter().take(most).map(|c| &c.config).collect();

@@ -8,6 +8,7 @@ mod devices;
 mod doctor;
 mod evaluate;
 mod export;
+mod goal;
 mod help;
 mod import;
 mod init;

@@ -46,6 +46,11 @@ pub struct Args {
     /// Quantity to minimize
     #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
+    /// Minimize energy among configs that take at most this share longer than the fastest, such as 2%
+    ///
+    /// The model must have learned energy.
+    #[arg(long, value_name = "PERCENT", value_parser = seqtune_console::value_parsers::share(), conflicts_with_all = ["cover", "objective", "pareto", "measured"])]
+    within_time: Option<f64>,
     /// Print the predicted Pareto front of time and energy instead
     ///
     /// The front runs from the fastest config to the one with the least energy. No other config is predicted to beat one of these in
@@ -91,7 +96,8 @@ pub fn run(args: Args) -> Result<()> {
         (Box::leak(Box::new(model)), Box::leak(Box::new(predictor)))
     };
     let problems = seqtune_console::inputs::problems(&kernel, words)?;
-    let objectives = if args.pareto { Objective::ALL.to_vec() } else { vec![args.objective] };
+    let both = args.pareto || args.within_time.is_some();
+    let objectives = if both { Objective::ALL.to_vec() } else { vec![args.objective] };
     objectives.into_iter().try_for_each(|objective| model.check_objective(objective))?;
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let measured = seqtune_console::inputs::tables(&args.fallback, Some(&named))?;
@@ -109,7 +115,9 @@ pub fn run(args: Args) -> Result<()> {
     let (objective, measured) = (args.objective, !args.measured.is_empty());
     let say = Printer { predictor, on, objective, json: args.json, cover, measured, shown, digest: model.digest() };
     let threads = args.threads.unwrap_or_else(cores);
-    let query = Query { device: &device, objective, top: args.top, width: predictor.stated_width(args.width), threads };
+    let width = predictor.stated_width(args.width);
+    let query =
+        Query { objective, top: args.top, width, threads, within_time: args.within_time, ..Query::new(&device) };
     match (measured, args.pareto) {
         (true, _) => with_measured(&args, &named, &problems, &query, &say)?,
         (false, true) => say.fronts(&problems, &query, &learned)?,

@@ -104,10 +104,12 @@ impl Choices {
         time_us: Option<Real>,
         power_w: Option<Real>,
         joules: Option<Real>,
+        within_time: Option<Real>,
     ) -> PyResult<()> {
-        let [time_us, power_w, joules] = [time_us, power_w, joules].map(|limit| limit.map(|limit| limit.0));
+        let [time_us, power_w, joules, within_time] =
+            [time_us, power_w, joules, within_time].map(|limit| limit.map(|limit| limit.0));
         let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
-        self.chooser.set_goal(Goal { objective, time_us, power_w, joules }).or_raise(py)
+        self.chooser.set_goal(Goal { objective, time_us, power_w, joules, within_time }).or_raise(py)
     }
 
     fn settled_config<'py>(&self, problem: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyDict>>> {

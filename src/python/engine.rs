@@ -20,8 +20,11 @@ use std::sync::Arc;
 /// Problems that are answered before signals are looked at.
 const PORTION: usize = 1_920;
 
-/// Top, width, objective and threads of a question, of any numbers.
-type Ask = (Whole, Whole, Text, Whole);
+/// Top, width, objective, threads and, if that is asked for, by how much longer a config may take, of a question, of any numbers.
+type Ask = (Whole, Whole, Text, Whole, Option<Real>);
+
+/// By how much longer a config may take at most, as a share of the time: what is beyond is no trade for energy.
+const MOST_LONGER: f64 = 100.0;
 
 /// A model ready for one kernel on one device.
 #[pyclass(frozen, module = "seqtune._seqtune")]
@@ -122,14 +125,23 @@ impl Engine {
 impl Engine {
     /// What is asked, where it can be asked.
     fn query(&self, py: Python<'_>, ask: &Ask) -> PyResult<Query<'_>> {
-        let (top, width, objective, threads) = ask;
+        let (top, width, objective, threads, within_time) = ask;
         let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
         self.model.check_objective(objective).or_raise(py)?;
+        let within_time = within_time.as_ref().map(|share| share.0);
+        if let Some(share) = within_time {
+            self.model.check_objective(Objective::Energy).or_raise(py)?;
+            if !(0.0..=MOST_LONGER).contains(&share) {
+                let what =
+                    format!("within_time is a share of the time from 0 to {MOST_LONGER}, such as 0.02, not {share}");
+                return input(what).or_raise(py);
+            }
+        }
         let top = top.count("top", limits::WIDTH).or_raise(py)?;
         let width = width.count("width", limits::WIDTH).or_raise(py)?;
         let threads = threads.count("threads", limits::THREADS).or_raise(py)?;
         let width = self.predictor.stated_width(width);
-        Ok(Query { objective, top, width, threads, ..Query::new(&self.device) })
+        Ok(Query { objective, top, width, threads, within_time, ..Query::new(&self.device) })
     }
 
     fn answer(&self, py: Python<'_>, problems: &[Problem], ask: &Ask) -> PyResult<Vec<Vec<Prediction>>> {

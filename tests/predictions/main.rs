@@ -7,6 +7,7 @@ mod answers;
 mod asked_device;
 mod calibrate;
 mod few_configs;
+mod goals;
 mod header;
 mod html;
 mod measured;

@@ -133,7 +133,7 @@ fn problems_of(kernel: &Kernel, convolution: &Convolution) -> Vec<Problem> {
 
 pub fn run(args: MiopenExportArgs) -> Result<()> {
     claim(&args.output, Kind::MiopenText, args.replace, &args.problems)?;
-    let about = beside(&args.output);
+    let about = about_file(&args.output);
     claim(&about, Kind::EngineTable, args.replace, &args.problems)?;
     let known = Model::kernels_in(&args.model)?;
     if let Some(unknown) = args.solver.iter().find(|s| !known.contains(s)) {
@@ -215,7 +215,7 @@ fn about_text(digests: serde_json::Map<String, serde_json::Value>, device: &Devi
 }
 
 /// The file that says what a database's rows rest on.
-fn beside(output: &Path) -> PathBuf {
+fn about_file(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
     name.push(".seqtune.json");
     PathBuf::from(name)

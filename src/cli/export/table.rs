@@ -1,5 +1,6 @@
 //! `seqtune export table`
 
+use crate::cli::goal::Goal;
 use seqtune_choose::Predicted;
 use seqtune_choose::breakpoints::{Breakpoints, DEFAULT_SIZES, Line, Nearness};
 use seqtune_choose::losses::LossOptions;
@@ -62,6 +63,8 @@ pub struct TableArgs {
     /// Greatest number of tokens that --within keeps the share for
     #[arg(long, value_name = "M", default_value_t = 4096, requires = "within", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: u64,
+    #[command(flatten)]
+    goal: Goal,
     /// Version of Triton, for which SGLang has folders of their own, such as 3.5.1
     #[arg(long, value_name = "VERSION")]
     triton: Option<String>,
@@ -92,6 +95,7 @@ pub fn run(args: TableArgs) -> Result<()> {
     let name = seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?;
     let kernel = seqtune_console::inputs::kernel(&name)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
+    args.goal.check(&model)?;
     let mut asked = read(&args)?;
     let device_name = device_name(&args, &asked)?;
     let (own, others): (Vec<TableName>, Vec<TableName>) =
@@ -156,7 +160,7 @@ fn at_rows<'t>(
     tables: impl Iterator<Item = &'t [Problem]> + Clone,
 ) -> Result<Vec<Rows>> {
     let all: Vec<Problem> = tables.clone().flatten().cloned().collect();
-    let query = Query { top: 1, threads: cores(), ..Query::new(device) };
+    let query = args.goal.ask(Query { top: 1, threads: cores(), ..Query::new(device) });
     let predicted = predictor.predict(&all, &query)?;
     let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
     let mut row = |(row, problem): (&u64, &Problem)| match firsts.next().flatten() {
@@ -182,7 +186,10 @@ fn at_breakpoints<'t>(
     }
     let kernel = predictor.kernel();
     let points = Predicted::with_predictor(kernel, predictor, digest, device);
-    let options = LossOptions { threads: cores(), ..LossOptions::default() };
+    if args.goal.within_time.is_some() {
+        return input("--within and --within-time: name one, a share of the speed or one of the time for less energy");
+    }
+    let options = LossOptions { objective: args.goal.objective, threads: cores(), ..LossOptions::default() };
     let range = Range { field: ROW.into(), least: 1, greatest: args.tokens };
     let rows = |problem: &Problem| {
         let line = Line::new(kernel, device, problem, &range, DEFAULT_SIZES)?;

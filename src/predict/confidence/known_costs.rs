@@ -7,6 +7,7 @@ use crate::predictor::Predictor;
 use crate::search::candidate::Candidate;
 use crate::search::query::Query;
 use seqtune_kernel::error::Result;
+use seqtune_kernel::threads::on_threads;
 use seqtune_kernel::{Config, Device, Problem};
 
 /// Share of the quickest learned time below which none is told: a time that nothing like it was learned from is a guess, as of launches alone.
@@ -20,6 +21,9 @@ impl Predictor {
     /// [`Error::NoLegalConfig`](crate::Error::NoLegalConfig) where the constraints leave a problem none,
     /// [`Error::Input`](crate::Error::Input) where they are too entangled to look ahead, or the kernel does not exist for the device.
     pub fn predict(&self, problems: &[Problem], query: &Query) -> Result<Vec<Prediction>> {
+        if query.within_time.is_some() {
+            return on_threads(problems, query.threads, |problem| self.predict_one(problem, query));
+        }
         let predictions = problems.iter().zip(self.estimates(problems, query)?).map(|(problem, mut candidates)| {
             self.hide_unknown_costs(problem, query.device, &mut candidates);
             self.mark_unsure(problem, query, candidates)
@@ -44,6 +48,9 @@ impl Predictor {
     /// As [`Predictor::predict`].
     #[doc(hidden)]
     pub fn estimate_one(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
+        if let Some(share) = query.within_time {
+            return self.fewest_joules(problem, query, share);
+        }
         let candidates = self.estimates(std::slice::from_ref(problem), query)?;
         Ok(self.mark_unsure(problem, query, candidates.into_iter().flatten().collect()))
     }

@@ -16,9 +16,26 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict`].
     pub fn pareto(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
+        let mut prediction = self.estimated_front(problem, query)?;
+        self.hide_unknown_costs(problem, query.device, &mut prediction.candidates);
+        Ok(prediction)
+    }
+
+    /// The configs of the front that are predicted to take at most a share longer than the fastest, those of the fewest joules first.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict`].
+    pub(crate) fn fewest_joules(&self, problem: &Problem, query: &Query, share: f64) -> Result<Prediction> {
+        let mut prediction = self.estimated_front(problem, query)?;
+        keep_quick(&mut prediction.candidates, share);
+        prediction.candidates.truncate(query.top);
+        Ok(prediction)
+    }
+
+    fn estimated_front(&self, problem: &Problem, query: &Query) -> Result<Prediction> {
         let (mut found, mut unsure) = (Vec::new(), false);
         for objective in Objective::ALL {
-            let wide = Query { objective, top: query.width, ..*query };
+            let wide = Query { objective, top: query.width, within_time: None, ..*query };
             let prediction = self.estimate_one(problem, &wide)?;
             unsure |= prediction.unsure;
             join(&mut found, prediction.candidates);
@@ -29,9 +46,7 @@ impl Predictor {
         for (candidate, scored) in found.iter_mut().zip(&scored) {
             (candidate.time_us, candidate.joules) = (scored.time_us, scored.joules);
         }
-        let mut candidates = front(found);
-        self.hide_unknown_costs(problem, query.device, &mut candidates);
-        Ok(self.prediction(query, candidates, unsure))
+        Ok(self.prediction(query, front(found), unsure))
     }
 
     /// As [`Predictor::pareto`], of a problem of which some configs were measured: the best of these by each objective is among the answer, beaten
@@ -67,6 +82,13 @@ fn join(found: &mut Vec<Candidate>, more: Vec<Candidate>) {
     }
 }
 
+/// Keeps those of a front that take at most a share longer than the fastest, the slowest of these, which needs the fewest joules, first.
+fn keep_quick(front: &mut Vec<Candidate>, share: f64) {
+    let Some(least) = front.first().and_then(|fastest| fastest.time_us) else { return };
+    front.retain(|candidate| candidate.time_us.is_some_and(|us| us <= (1.0 + share) * least));
+    front.reverse();
+}
+
 /// Those that no other beats in time and energy, by rising time.
 pub fn front(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.sort_by(|a, b| by_cost(a.time_us, b.time_us).then(by_cost(a.joules, b.joules)));
@@ -98,5 +120,13 @@ mod tests {
         let found: Vec<(f64, f64)> =
             front(points.into_iter().map(candidate).collect()).iter().filter_map(|c| c.time_us.zip(c.joules)).collect();
         assert_eq!(found, [(1.0, 5.0), (2.0, 2.0), (3.0, 1.0)]);
+        let quick = |share: f64| {
+            let mut front = front(points.into_iter().map(candidate).collect());
+            keep_quick(&mut front, share);
+            front.iter().filter_map(|c| c.joules).collect::<Vec<f64>>()
+        };
+        assert_eq!(quick(0.0), [5.0]);
+        assert_eq!(quick(1.0), [2.0, 5.0], "twice the time may be taken");
+        assert_eq!(quick(9.0), [1.0, 2.0, 5.0]);
     }
 }

@@ -28,11 +28,14 @@ pub struct Query<'a> {
     pub width: usize,
     /// Threads that problems are spread over.
     pub threads: usize,
+    /// Where it is set, the fewest joules are asked for among configs that are predicted to take at most this share longer than the fastest,
+    /// whatever the objective says. The model must have learned energy.
+    pub within_time: Option<f64>,
 }
 
 impl<'a> Query<'a> {
     /// The fastest config, by a beam of the usual width, on one thread.
     pub fn new(device: &'a Device) -> Query<'a> {
-        Query { device, objective: Objective::Time, top: 1, width: WIDTH, threads: 1 }
+        Query { device, objective: Objective::Time, top: 1, width: WIDTH, threads: 1, within_time: None }
     }
 }

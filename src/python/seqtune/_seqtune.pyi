@@ -10,7 +10,7 @@ __all__ = ["Choices", "Configs", "Device", "Engine", "Journal", "Kernel", "Model
 __version__: str
 
 _Quality = Literal["auto", "best", "fast"]
-_Ask = tuple[int, int, str, int]
+_Ask = tuple[int, int, str, int, float | None]
 _Numbers = tuple[float, bool, float | None, float | None, float]
 _Told = tuple[str, bool, str]
 
@@ -182,7 +182,12 @@ class Choices:
     def report(self, pick: Pick, time_us: float, joules: float | None) -> None: ...
     def report_failure(self, pick: Pick) -> None: ...
     def set_goal(
-        self, objective: str, time_us: float | None, power_w: float | None, joules: float | None
+        self,
+        objective: str,
+        time_us: float | None,
+        power_w: float | None,
+        joules: float | None,
+        within_time: float | None,
     ) -> None: ...
     def settled_config(self, problem: str | dict[str, Any]) -> dict[str, int] | None: ...
     def standing(

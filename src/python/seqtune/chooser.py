@@ -94,9 +94,13 @@ class Chooser:
         time_us: float | None = None,
         power_w: float | None = None,
         joules: float | None = None,
+        within_time: float | None = None,
     ) -> None:
-        """Changes what is minimised (``time``, ``energy``, ``edp``) and what a call may take at most; the next pick follows."""
-        self._choices.set_goal(objective, time_us, power_w, joules)
+        """Changes what is minimised (``time``, ``energy``, ``edp``) and what a call may take at most; the next pick follows.
+
+        ``within_time=0.02`` with ``energy`` asks for the fewest joules within 2 % of the time of the fastest config.
+        """
+        self._choices.set_goal(objective, time_us, power_w, joules, within_time)
 
     def settled(self, problem: Problem) -> dict[str, int] | None:
         """The config that a problem has settled on, if it has."""

@@ -79,7 +79,13 @@ class Chooser:
     """
 
     def __init__(
-        self, predictor: Callable[[str], Any], fields: Mapping[str, Any], top: int = 3, library: str = "always"
+        self,
+        predictor: Callable[[str], Any],
+        fields: Mapping[str, Any],
+        top: int = 3,
+        library: str = "always",
+        objective: str = "time",
+        within_time: float | None = None,
     ) -> None:
         if library not in ("always", "unsure"):
             raise InputError(f"library is {library!r}, and has to be 'always' or 'unsure'")
@@ -87,6 +93,7 @@ class Chooser:
             raise InputError(f"top is {top}, and at least one config is needed")
         self._predictor = functools.cache(predictor)
         self._fields, self._top, self._library = frozenset(fields), top, library
+        self._by = {} if objective == "time" and within_time is None else {"objective": objective, "within_time": within_time}
         self._known: dict[tuple[Any, ...], tuple[list[dict[str, int]], bool]] = {}
         self.asked = self.hits = 0
 
@@ -97,8 +104,9 @@ class Chooser:
         if key not in self._known:
             self.asked += 1
             predictor = self._predictor(product.device)
-            predictions = predictor.predict(problem, top=self._top)
-            sure = settles(predictor, predictions)
+            predictions = predictor.predict(problem, top=self._top, **self._by)
+            # what Inductor times tells nothing of energy
+            sure = bool(self._by) or settles(predictor, predictions)
             few = predictions[:1] if sure else predictions
             self._known[key] = ([dict(prediction.config) for prediction in few], sure)
         return self._known[key]
@@ -172,13 +180,21 @@ _choosers: dict[str, Chooser] = {}
 
 
 def install(
-    model: Any, *, kernel: Any = "triton_mm", device: Any = None, top: int = 3, library: str = "always"
+    model: Any,
+    *,
+    kernel: Any = "triton_mm",
+    device: Any = None,
+    top: int = 3,
+    library: str = "always",
+    objective: str = "time",
+    within_time: float | None = None,
 ) -> Chooser:
     """Lets Inductor choose among predicted configs, in all threads that have compiled nothing yet and in this one.
 
     ``model`` is the path of one, or a :class:`seqtune.Model`; ``kernel`` what it was trained for, with fields and parameters like those of
     ``triton_mm``; ``device`` a description, by default that of the GPU that is compiled for. Where the model is not to be trusted alone Inductor
-    measures the first ``top``. ``library="unsure"`` leaves the vendor's library out where the model is sure.
+    measures the first ``top``. ``library="unsure"`` leaves the vendor's library out where the model is sure. ``objective`` and ``within_time`` are those
+    of :meth:`seqtune.Predictor.predict`; the first choice is then taken, because Inductor measures time alone.
     """
     from seqtune import Device, Kernel, Model, Predictor
 
@@ -188,12 +204,12 @@ def install(
     if kernel.name not in model.kernels:
         raise MismatchError(f"the model was made for {', '.join(model.kernels)}, not kernel {kernel.name}")
     if device is None:
-        chooser = Chooser(functools.partial(_predictor_for, model, kernel), fields, top, library)
+        chooser = Chooser(functools.partial(_predictor_for, model, kernel), fields, top, library, objective, within_time)
     else:
         own = Predictor(model, kernel, device if isinstance(device, Device) else Device(device))
-        chooser = Chooser(lambda _: own, fields, top, library)
+        chooser = Chooser(lambda _: own, fields, top, library, objective, within_time)
     name = device.name if isinstance(device, Device) else device
-    install_chooser(chooser, f"{model.digest}-{kernel.space_hash}-{name}-{top}-{library}")
+    install_chooser(chooser, f"{model.digest}-{kernel.space_hash}-{name}-{top}-{library}-{objective}-{within_time}")
     return chooser
 
 

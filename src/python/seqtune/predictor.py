@@ -88,16 +88,34 @@ class Predictor:
 
     @overload
     def predict(
-        self, problems: Problem, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+        self,
+        problems: Problem,
+        top: int = 5,
+        width: int = 20,
+        objective: str = "time",
+        threads: int = 1,
+        within_time: float | None = None,
     ) -> list[Prediction]: ...
 
     @overload
     def predict(
-        self, problems: Problems, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+        self,
+        problems: Problems,
+        top: int = 5,
+        width: int = 20,
+        objective: str = "time",
+        threads: int = 1,
+        within_time: float | None = None,
     ) -> list[Any]: ...
 
     def predict(
-        self, problems: Problems, top: int = 5, width: int = 20, objective: str = "time", threads: int = 1
+        self,
+        problems: Problems,
+        top: int = 5,
+        width: int = 20,
+        objective: str = "time",
+        threads: int = 1,
+        within_time: float | None = None,
     ) -> list[Any]:
         """The ``top`` legal configs of each problem, best first.
 
@@ -105,6 +123,7 @@ class Predictor:
         list of texts and dicts, a dict of columns, a structured NumPy array, a two-dimensional one with columns in the order of the
         kernel's fields, or a pandas frame. ``width`` is that of the beam, at least 20 where re-ranker and trees share its likelihood out,
         ``objective`` one of ``time``, ``energy`` and ``edp``.
+        ``within_time=0.02`` asks for the fewest joules among configs that are predicted to take at most 2 % longer than the fastest.
         Problems of one call are spread over ``threads``; the interpreter is free meanwhile.
 
         >>> import seqtune
@@ -112,7 +131,7 @@ class Predictor:
         >>> [len(answer) for answer in predictor.predict({"M": [64, 128], "N": 64, "K": 64}, top=2)]
         [2, 2]
         """
-        ask = (top, width, objective, threads)
+        ask = (top, width, objective, threads, within_time)
         if is_single(problems):
             return self._engine.predict([plain(problems)], ask)[0]
         columns = columns_of(self.kernel, problems)
@@ -134,7 +153,7 @@ class Predictor:
         seqtune.errors.InputError: gemm: the model learned from a sample of its space, ...
         """
         single = plain(problem)
-        return self._engine.cover(single, share, (1, 20, objective, 1))
+        return self._engine.cover(single, share, (1, 20, objective, 1, None))
 
     def shown(self, objective: str = "time") -> dict[str, Any] | None:
         """What first choices were worth on problems that nothing was learned from, on this device: `problems`, and of sweeps `mean` and `p10`, shares
@@ -172,7 +191,7 @@ class Predictor:
         given = [read_as(dict, config, "is no config") for config in configs]
         single = plain(problem)
         width = min(max(top, len(given), 1), 10_000)
-        return self._engine.predict_among(single, given, (top, width, objective, 1))
+        return self._engine.predict_among(single, given, (top, width, objective, 1, None))
 
     def predict_frame(
         self,

@@ -6,6 +6,7 @@ module imports Triton when it is used, not before. What a config takes of a GPU 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
@@ -88,6 +89,8 @@ def autotune(
     kernel: Any = None,
     device: Any = None,
     width: int = 20,
+    objective: str = "time",
+    within_time: float | None = None,
     allowed: Callable[[Any, Mapping[str, Any]], bool] | None = None,
     **options: Any,
 ) -> Callable[[Any], Any]:
@@ -96,7 +99,8 @@ def autotune(
     ``model`` is the path of one, a :class:`seqtune.Model`, or a :class:`seqtune.Predictor`. ``key`` are the arguments whose change asks
     for another config, as Triton has it. ``problem`` makes a problem of the arguments by name; by default every field of the kernel is
     the argument of its name, and a field ``dtype`` the data type of the first tensor. The model is asked once for each key. A first choice
-    that it is sure of is taken unmeasured, else the first ``top`` are measured. ``allowed`` says of a ``triton.Config`` and the arguments
+    that it is sure of is taken unmeasured, else the first ``top`` are measured. ``objective`` and ``within_time`` are those of
+    :meth:`seqtune.Predictor.predict`; a quantity other than time is not measured by Triton, so that the first choice is taken. ``allowed`` says of a ``triton.Config`` and the arguments
     whether it may be tried, see :func:`seqtune.triton_resources.checker`. Other options are those of ``triton.autotune``, but
     for ``configs`` and ``prune_configs_by``.
     """
@@ -110,9 +114,33 @@ def autotune(
     predictor = _predictor(model, kernel, device)
 
     def decorate(fn: Any) -> Any:
-        return _tuner_class()(fn, predictor, key, problem, (top, width), allowed, options)
+        search = Search(top, width, objective, within_time)
+        return _tuner_class()(fn, predictor, key, problem, search, allowed, options)
 
     return decorate
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """What a model is asked for."""
+
+    top: int
+    width: int = 20
+    objective: str = "time"
+    within_time: float | None = None
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether configs are compared by their time."""
+        return self.objective == "time" and self.within_time is None
+
+    def ask(self, predictor: Any, problem: Any, top: int) -> Any:
+        """The first ``top`` configs of a problem. A predictor that is not of seqtune is asked for no quantity that it need not know."""
+        if self.is_of_time:
+            return predictor.predict(problem, top=top, width=max(self.width, top))
+        return predictor.predict(
+            problem, top=top, width=max(self.width, top), objective=self.objective, within_time=self.within_time
+        )
 
 
 def _predictor(model: Any, kernel: Any, device: Any) -> Any:
@@ -180,7 +208,7 @@ def _tuner_class() -> Any:
             predictor: Any,
             key: list[str],
             problem: Callable[[Mapping[str, Any]], Any] | None,
-            search: tuple[int, int],
+            search: Search,
             allowed: Callable[[Any, Mapping[str, Any]], bool] | None,
             options: dict[str, Any],
         ) -> None:
@@ -202,12 +230,13 @@ def _tuner_class() -> Any:
             args = {**named_args, **kwargs}
             fields = getattr(getattr(self.predictor, "kernel", None), "fields", {})
             problem = self._problem(args) if self._problem else problem_of(fields, args)
-            top, width = self._search
+            top = self._search.top
             # of those that may not be tried there are others behind
             more = top if self._allowed is None else max(4 * top, 32)
-            predictions = self.predictor.predict(problem, top=more, width=max(width, more))
+            predictions = self._search.ask(self.predictor, problem, more)
             self.asked += 1
-            sure = settles(self.predictor, predictions)
+            # what Triton times tells nothing of energy
+            sure = not self._search.is_of_time or settles(self.predictor, predictions)
             chosen: list[Any] = []
             for prediction in predictions:
                 config = to_config(prediction.config)

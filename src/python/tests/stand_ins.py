@@ -32,8 +32,9 @@ class Predictor:
     def __init__(self, answers, kernel=None):
         self.answers, self.kernel, self.asked = answers, kernel, []
 
-    def predict(self, problem, top=5, width=20):
+    def predict(self, problem, top=5, width=20, **goal):
         self.asked.append(problem)
+        self.goal = goal
         return self.answers[:top]
 
 

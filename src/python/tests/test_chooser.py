@@ -49,6 +49,12 @@ class Choosing(unittest.TestCase):
             is_second = pick.config == second
             chooser.report(pick, 150 if is_second else 100, joules=1e-3 if is_second else 9e-3)
         self.assertNotEqual(chooser.pick(PROBLEM).config, second)
+        chooser.set_goal("energy", within_time=0.2)
+        self.assertNotEqual(chooser.pick(PROBLEM).config, second)
+        chooser.set_goal("energy", within_time=0.9)
+        self.assertEqual(chooser.pick(PROBLEM).config, second)
+        with self.assertRaisesRegex(seqtune.InputError, "within_time is -1"):
+            chooser.set_goal("energy", within_time=-1.0)
         chooser.set_goal(power_w=20)
         self.assertEqual(chooser.pick(PROBLEM).config, second)
         chooser.failed(chooser.pick(PROBLEM))

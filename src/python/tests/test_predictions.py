@@ -45,6 +45,18 @@ class Predictions(unittest.TestCase):
             self.assertRaisesRegex(seqtune.InputError, "between 0 and 1", predictor.cover, problem, share)
         self.assertRaisesRegex(seqtune.InputError, "a sample of its space", self.predictor.cover, PROBLEM)
 
+    def test_fewest_joules_within_a_share_of_the_best_time(self):
+        predictor = seqtune.Predictor(seqtune.shipped("gemm-h200"), device="H200")
+        problem = {"M": 2048, "N": 2048, "K": 2048, "dtype": "f16"}
+        [fastest] = predictor.predict(problem, within_time=0.0)
+        before = fastest.joules
+        for share in (0.02, 0.2, 1.0):
+            found = predictor.predict(problem, within_time=share)
+            self.assertTrue(all(p.time_us <= (1 + share) * fastest.time_us * (1 + 1e-9) for p in found))
+            self.assertTrue(found[0].joules <= min([before, *(p.joules for p in found)]))
+            before = found[0].joules
+        self.assertEqual(predictor.predict([problem, problem], within_time=0.2, threads=2)[1], predictor.predict(problem, within_time=0.2))
+
     def test_every_prediction_is_legal(self):
         space = seqtune.Space(self.predictor.kernel, PROBLEM, self.predictor.device)
         for prediction in self.predictor.predict(PROBLEM, top=20):
@@ -206,6 +218,11 @@ class WrongInput(unittest.TestCase):
         self.refused(seqtune.InputError, "threads=9999 is not", lambda: predict(PROBLEM, threads=9999))
         self.refused(seqtune.InputError, "objective `speed`", lambda: predict(PROBLEM, objective="speed"))
         self.refused(seqtune.MismatchError, "not trained for energy", lambda: predict(PROBLEM, objective="energy"))
+        self.refused(seqtune.MismatchError, "not trained for energy", lambda: predict(PROBLEM, within_time=0.02))
+        metered = seqtune.Predictor(seqtune.shipped("gemm-h200"), device="H200").predict
+        for share in (-0.1, float("nan"), 1e9):
+            self.refused(seqtune.InputError, "within_time is a share", lambda: metered(PROBLEM, within_time=share))
+        self.assertRaises(TypeError, metered, PROBLEM, within_time="2%")
 
     def test_models_kernels_and_devices(self):
         self.refused(seqtune.FileError, "no such file", lambda: seqtune.Model("nowhere"))

@@ -50,6 +50,16 @@ class Tuned(unittest.TestCase):
         self.assertEqual((kernel.asked, kernel.measured, len(kernel.kept)), (1, 3, 1))
         self.assertEqual(kernel.best_config, stand_ins.Config({"BLOCK": 32}, num_warps=8))
 
+    def test_another_goal_is_asked_for_and_not_measured_by_time(self):
+        kernel = self.tuned(True, unsure=True, top=3, within_time=0.02)
+        kernel.run("tensor", 5)
+        self.assertEqual((kernel.asked, kernel.measured), (1, 0))
+        self.assertEqual(self.predictor.goal, {"objective": "time", "within_time": 0.02})
+        self.tuned(True, unsure=True, objective="energy").run("tensor", 5)
+        self.assertEqual(self.predictor.goal, {"objective": "energy", "within_time": None})
+        self.tuned(True, unsure=True).run("tensor", 5)
+        self.assertEqual(self.predictor.goal, {})
+
     def test_what_is_not_allowed_makes_room_for_the_next(self):
         kernel = self.tuned(False, unsure=False, allowed=lambda config, args: config.num_warps < 4 and args["M"] == 5)
         kernel.run("tensor", 5)

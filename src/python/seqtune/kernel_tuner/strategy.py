@@ -29,7 +29,8 @@ class Strategy:
     ``model``, ``kernel`` and ``device`` are those of :class:`seqtune.Predictor`; where none is given, the device is the one that Kernel
     Tuner tells, of those that the model learned or that are described; another is refused where the model learned several, and else answered as the one that it learned. ``problem`` is a problem of the kernel, or a function that makes one of ``problem_size``; without it the
     sizes of ``problem_size`` are the kernel's size fields, in their order. Every config is checked against Kernel Tuner's restrictions before it
-    is measured. With ``only_unsure`` nothing goes on where the model is sure.
+    is measured. With ``only_unsure`` nothing goes on where the model is sure. ``objective`` and ``within_time`` are those of
+    :meth:`seqtune.Predictor.predict`: which configs are predicted. Kernel Tuner compares what it measures by its own ``objective``.
 
     After ``tune`` the object holds ``predictions``: what was predicted and is in the search space, best first.
     """
@@ -43,6 +44,8 @@ class Strategy:
         top: int = 10,
         then: Then = "genetic_algorithm",
         only_unsure: bool = False,
+        objective: str = "time",
+        within_time: float | None = None,
     ) -> None:
         try:
             top = operator.index(top)
@@ -63,6 +66,8 @@ class Strategy:
         self.top = top
         self.then = then
         self.only_unsure = only_unsure
+        self.objective = objective
+        self.within_time = within_time
         self.predictions: list[Prediction] = []
 
     def tune(self, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
@@ -128,12 +133,14 @@ class Strategy:
     def _ranked(self, predictor: Predictor, searchspace: Any, problem: str | dict[str, Any]) -> list[Prediction]:
         """The best predictions that Kernel Tuner's search space has."""
         _check_names(predictor.kernel, searchspace)
-        if searchspace.size <= WHOLE:
+        if searchspace.size <= WHOLE and self.within_time is None:
             configs = _configs(predictor.kernel, searchspace)
-            return predictor.predict_among(problem, configs, top=self.top) if configs else []
+            return predictor.predict_among(problem, configs, top=self.top, objective=self.objective) if configs else []
         asked, found = max(4 * self.top, 20), []
         while True:
-            answer = predictor.predict(problem, top=asked, width=asked)
+            answer = predictor.predict(
+                problem, top=asked, width=asked, objective=self.objective, within_time=self.within_time
+            )
             found = [p for p in answer if searchspace.is_param_config_valid(_tuple(searchspace, p))]
             if len(found) >= self.top or len(answer) < asked or asked >= MOST:
                 return found[: self.top]
