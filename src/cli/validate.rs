@@ -3,9 +3,11 @@
 use crate::cli::precompile;
 use answer::{MeasuredAnswer, draw, page, table};
 use bench::{Bench, Validation};
+use certify::{CertifiedRow, CertifiedRows};
 use contenders::Rivals;
 use seqtune_console::answer::{answer as print, answer_json, tell, warn, wrote};
 use seqtune_console::inputs::ModelAndProblems;
+use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_console::progress::Bar;
 use seqtune_console::signals::{end_with, stop_at_signal};
 use seqtune_data::recipe::{Policy, Provenance, Recipe};
@@ -13,6 +15,7 @@ use seqtune_data::{Header, Journal};
 use seqtune_eval::pages::plot;
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Error, Result};
+use seqtune_kernel::files::write_whole;
 use seqtune_kernel::limits;
 use seqtune_kernel::{Device, Kernel, Objective, Problem};
 use seqtune_measure::batch::VendorLibrary;
@@ -28,6 +31,7 @@ use std::time::{Duration, Instant};
 
 mod answer;
 mod bench;
+mod certify;
 mod contenders;
 
 /// Measures the top K predicted configs and the kernel's default on a live device
@@ -92,6 +96,18 @@ pub struct Args {
     /// Replace files of --plot and --html that seqtune did not write
     #[arg(long)]
     force: bool,
+    /// JSON file for a row per problem that is never slower than the default
+    ///
+    /// The best predicted config and the default are measured once more, as a pair, eight times. A row has the predicted config only where the
+    /// interval of 95 % of their difference excludes 0, else the default. The file keeps the evidence.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["compile_only", "energy"])]
+    certify: Option<PathBuf>,
+    /// Measure the certified configs of this file again, instead of the best predicted ones
+    #[arg(long, value_name = "FILE", requires = "certify")]
+    certified: Option<PathBuf>,
+    /// Replace a file of --certify
+    #[arg(long, requires = "certify")]
+    overwrite: bool,
     /// Time after which no further problem is begun (90s, 10m, 2h, or seconds)
     ///
     /// The problems measured until then are shown.
@@ -201,6 +217,11 @@ fn peaks_before(kernel: &Kernel, bench: &mut Bench) -> Result<Option<Peaks>> {
 /// Refuses options that cannot work, before anything is measured.
 fn check(args: &Args) -> Result<()> {
     let read: Vec<PathBuf> = args.record.iter().cloned().chain([args.asked.model.clone()]).collect();
+    if let Some(path) = &args.certify {
+        let replace = Replace { overwrite: args.overwrite, ..Replace::default() };
+        let read: Vec<PathBuf> = read.iter().chain(&args.certified).cloned().collect();
+        claim(path, Kind::CertifiedRows, replace, &read)?;
+    }
     seqtune_console::outputs::claim_drawings(&[args.plot.as_ref(), args.html.as_ref()], args.force, &read)
 }
 
@@ -221,6 +242,10 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
     };
     let provenance = Provenance::of_measurement(policy);
     let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
+    let certified = match &args.certified {
+        Some(path) => CertifiedRows::read(path, kernel)?.certified(kernel)?,
+        None => Default::default(),
+    };
     let learn = args.record.as_ref().map(|path| Journal::open(path, header)).transpose()?;
     let begun = learn.as_ref().and_then(|journal| journal.dataset.header.provenance.policy().copied());
     Ok(Bench {
@@ -232,6 +257,8 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
         learn,
         library: None,
         unmetered: None,
+        certify: args.certify.is_some(),
+        certified,
     })
 }
 
@@ -301,6 +328,12 @@ impl Validated {
         if let Some(path) = &args.html {
             let model = format!("{}, {}", args.asked.model.display(), model.digest());
             page(kernel, measured, answers, device, model)?.write(path)?;
+            wrote(path);
+        }
+        if let Some(path) = &args.certify {
+            let rows: Vec<CertifiedRow> = answers.iter().filter_map(|answer| answer.row.clone()).collect();
+            tell(&format!("seqtune: {}", certify::words(&rows)));
+            write_whole(path, CertifiedRows::text(rows, kernel, device, model)?.as_bytes())?;
             wrote(path);
         }
         args.record.iter().for_each(|path| wrote(path));

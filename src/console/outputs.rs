@@ -58,6 +58,8 @@ pub enum Kind {
     ClblastHeader,
     /// Sections for CLBlast's database.
     ClblastJson,
+    /// Rows that are certified to be never slower than the default.
+    CertifiedRows,
     /// A table of vLLM or SGLang, or what stands beside such tables.
     EngineTable,
 }
@@ -79,6 +81,7 @@ impl Kind {
             Kind::Choices => "file of choices of seqtune",
             Kind::ClblastHeader => "header for CLBlast",
             Kind::ClblastJson => "file of sections for CLBlast",
+            Kind::CertifiedRows => "file of certified rows",
             Kind::EngineTable => "table of an engine",
         }
     }
@@ -120,6 +123,7 @@ impl Kind {
             Kind::Choices => is_of_choices(&text, &["// ", "# ", "{\n  \"made_by\": \""]),
             Kind::ClblastHeader => text.starts_with(seqtune_data::formats::clblast::MARK),
             Kind::ClblastJson => text.starts_with('{') && text.contains("\"kernel_family\""),
+            Kind::CertifiedRows => text.starts_with("{\n  \"certified_by\": \"seqtune "),
             Kind::EngineTable => {
                 text.starts_with('{') && (text.contains("\"num_warps\"") || text.contains("\"seqtune\""))
             }

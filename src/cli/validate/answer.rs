@@ -1,5 +1,6 @@
 //! What validation says of a problem, and how it is shown.
 
+use crate::cli::validate::certify::CertifiedRow;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
 use seqtune_data::stats::quantile;
@@ -47,6 +48,9 @@ pub struct MeasuredAnswer {
     pub bound: Option<Bound>,
     /// Share of the device's places for work-items that the first choice fills. Null where the compiler does not tell.
     pub filled: Option<f64>,
+    /// Whether the best predicted config is certified to be faster than the default; left out where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<CertifiedRow>,
 }
 
 /// A config that the user named, and its time where it is legal and works.

@@ -12,6 +12,7 @@ use seqtune_measure::engine::Engine;
 use seqtune_measure::launch::LaunchDims;
 use seqtune_measure::measuring::roofline::device_fill;
 use seqtune_predict::Candidate;
+use std::collections::HashMap;
 
 /// What is measured of each problem, and by what.
 pub struct Bench {
@@ -22,6 +23,10 @@ pub struct Bench {
     pub rivals: Rivals,
     /// Whether the best and the first choice are checked with other data.
     pub confirm: bool,
+    /// Whether the best predicted config is measured against the default once more, to be certified.
+    pub certify: bool,
+    /// Configs that are certified in the place of the best predicted ones, by problem.
+    pub certified: HashMap<String, Config>,
     /// Where what is measured is kept.
     pub learn: Option<Journal>,
     /// The vendor's library, where there is one.
@@ -94,6 +99,13 @@ impl Bench {
             self.confirm(kernel, device, problem, &predicted, &mut found)?;
         }
         self.keep(kernel, problem, &found)?;
+        let predicted: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
+        let known = self.certified.get(&kernel.show_problem(problem)).cloned();
+        let choice = known.or_else(|| found.best(&predicted, self.objective));
+        let row = match choice.zip(default.clone()).filter(|_| self.certify) {
+            Some((choice, default)) => Some(self.certify(kernel, problem, &choice, &default)?),
+            None => None,
+        };
         let filled = candidates.first().and_then(|first| occupancy(kernel, device, problem, &first.config, &found));
         let (searched, best) = (found.best(&random, self.objective), found.best(&found.configs, self.objective));
         let time = |config: Option<&Config>| config.and_then(|config| found.time(config));
@@ -125,7 +137,22 @@ impl Bench {
             memory_share: None,
             bound: None,
             filled,
+            row,
         })))
+    }
+
+    /// What comes of configs that take turns, once more.
+    ///
+    /// # Errors
+    /// The error of the engine.
+    pub(super) fn outcomes(
+        &mut self,
+        kernel: &Kernel,
+        problem: &Problem,
+        configs: Vec<Config>,
+    ) -> Result<Vec<Option<Outcome>>> {
+        let (found, _) = self.measure(kernel, problem, configs)?;
+        Ok(found.results.into_iter().map(|result| result.map(|(outcome, _)| outcome)).collect())
     }
 
     fn measure(&mut self, kernel: &Kernel, problem: &Problem, configs: Vec<Config>) -> Result<(Found, Ending)> {

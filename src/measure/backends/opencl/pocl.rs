@@ -16,6 +16,10 @@ const FOLDER: &str = "POCL_CACHE_DIR";
 /// Variables that limit its threads: of versions before and from 4.0 on.
 const THREADS: [&str; 2] = ["POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT"];
 
+/// A variable that PoCL 3.1 sets by itself when its devices are listed, to this value. A variable that is new moves the whole environment, also under a
+/// thread that starts a process meanwhile, which then fails with "Bad address". One that is there is changed in its place.
+const PLUGINS: [&str; 2] = ["HWLOC_PLUGINS_PATH", "/dev/null"];
+
 /// Bytes below which a file system counts as full: what a kernel takes with all that its compiler writes on the way.
 const ROOM: u64 = 1 << 20;
 
@@ -33,6 +37,8 @@ pub fn set_up() {
     if let Ok(usable) = available_parallelism() {
         THREADS.iter().for_each(|name| set(name, usable.to_string().as_ref()));
     }
+    let [name, value] = PLUGINS;
+    set(name, value.as_ref());
     if let Some(folder) = own_folder().filter(|folder| std::fs::create_dir_all(folder).is_ok()) {
         set(FOLDER, folder.as_os_str());
     }
@@ -93,4 +99,19 @@ fn of_file_system(folder: &Path) -> Option<libc::statvfs> {
     let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: both live through the call
     (unsafe { libc::statvfs(path.as_ptr(), &mut found) } == 0).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listing_devices_adds_no_variable_while_other_threads_may_start_processes() {
+        set_up();
+        let names = || std::env::vars_os().map(|(name, _)| name).collect::<std::collections::BTreeSet<_>>();
+        let before = names();
+        // whether or not there is a driver
+        crate::backends::opencl::devices().ok();
+        assert_eq!(names(), before);
+    }
 }
