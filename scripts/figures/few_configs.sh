@@ -31,6 +31,8 @@ judge() {
     echo "$kind $name: $((SECONDS - began)) s" >&2
 }
 
+# each problem is a line: sixty sizes of a hundred lines take minutes
+lines=(--sizes 60 --problems 100)
 names=(triton_matmul-h200 triton_mm-h200 xgemm xgemm_direct)
 datasets=(datasets/triton_matmul/h200.sqt datasets/triton_mm/h200.sqt datasets/xgemm/cpu-xeon-2c.sqt datasets/xgemm_direct/cpu-xeon-2c.sqt)
 fields=(M m M M)
@@ -48,16 +50,16 @@ for at in "${!names[@]}"; do
     # thousands of sizes teach as much as is needed in a few minutes
     case $data in *_a100* | *a100_*) model "$name" "$data" 0.88 0.02 ;; *) model "$name" "$data" 0.4 0.2 "${own[@]}" ;; esac
     judge selection "$name" "$work/$name" "$data" "${own[@]}"
-    [ -z "${fields[$at]}" ] || judge breakpoints "$name" "$work/$name" "$data" --over "${fields[$at]}" "${own[@]}"
+    [ -z "${fields[$at]}" ] || judge breakpoints "$name" "$work/$name" "$data" --over "${fields[$at]}" "${lines[@]}" "${own[@]}"
 done
 # shipped models hold out a fifth of their sizes
 for name in softmax gemv norm stencil2d; do
     case $name in softmax | norm) field=columns ;; gemv) field=M ;; stencil2d) field=W ;; esac
-    judge breakpoints "$name-cpu" "models/$name-cpu" "datasets/$name/cpu-epyc-2c.sqt" --over $field
+    judge breakpoints "$name-cpu" "models/$name-cpu" "datasets/$name/cpu-epyc-2c.sqt" --over $field "${lines[@]}"
 done
 for name in gemm_wg conv2d; do
     case $name in gemm_wg) field=M ;; conv2d) field=N ;; esac
-    judge breakpoints "$name-h200" "models/$name-h200" "datasets/$name/h200.sqt" --over $field
+    judge breakpoints "$name-h200" "models/$name-h200" "datasets/$name/h200.sqt" --over $field "${lines[@]}"
 done
 scripts/figures/few_configs_table.py "$work" >"$work/table.md"
 scripts/figures/put_figures.py few_configs.sh "$work/table.md" docs/results/tables/few-configs.md

@@ -10,7 +10,7 @@ pub struct Goal {
     /// Quantity to minimize
     #[arg(long, value_parser = value_parsers::objective(), default_value_t = Objective::Time)]
     pub objective: Objective,
-    /// Minimize energy among configs that take at most this share longer than the fastest, such as 2%
+    /// Minimize energy among configs that take at most this share longer than the fastest, 0 to 99 percent
     ///
     /// The model must have learned energy.
     #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share(), conflicts_with = "objective")]

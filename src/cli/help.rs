@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Headings, each with its verbs.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Predict", &["predict", "validate"]),
+    ("Predict", &["predict", "validate", "select"]),
     ("Describe a kernel", &["init", "space", "check"]),
     ("Measure", &["sweep"]),
     ("Learn", &["train", "distil", "calibrate", "evaluate"]),

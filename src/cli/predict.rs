@@ -46,7 +46,7 @@ pub struct Args {
     /// Quantity to minimize
     #[arg(long, value_parser = seqtune_console::value_parsers::objective(), default_value_t = Objective::Time)]
     objective: Objective,
-    /// Minimize energy among configs that take at most this share longer than the fastest, such as 2%
+    /// Minimize energy among configs that take at most this share longer than the fastest, 0 to 99 percent
     ///
     /// The model must have learned energy.
     #[arg(long, value_name = "PERCENT", value_parser = seqtune_console::value_parsers::share(), conflicts_with_all = ["cover", "objective", "pareto", "measured"])]

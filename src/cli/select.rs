@@ -36,7 +36,7 @@ pub struct Args {
     /// Number of configs to choose, 1 to 256
     #[arg(long, value_name = "K", value_parser = value_parsers::count(1..=256), required_unless_present = "within")]
     configs: Option<usize>,
-    /// Choose the fewest configs that lose at most this share of the speed on average, such as 3%
+    /// Choose the fewest configs that lose at most this share of the speed on average, 0 to 99 percent
     #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share(), conflicts_with = "configs")]
     within: Option<f64>,
     /// Datasets of the device with measured times of these problems
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> Result<()> {
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let asked = weighted_problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    if !predictor.ranks_all() {
+    if model.meta.device_calibration.is_of_tuned() {
         return input("the model learned tuned configs alone, so that it does not know what other configs lose");
     }
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);

@@ -3,7 +3,7 @@
 use crate::cli::precompile;
 use answer::{MeasuredAnswer, draw, page, table};
 use bench::{Bench, Validation};
-use certify::{CertifiedRow, CertifiedRows};
+use certified_rows::{CertifiedRow, CertifiedRows};
 use contenders::Rivals;
 use seqtune_console::answer::{answer as print, answer_json, tell, warn, wrote};
 use seqtune_console::inputs::ModelAndProblems;
@@ -31,6 +31,7 @@ use std::time::{Duration, Instant};
 
 mod answer;
 mod bench;
+mod certified_rows;
 mod certify;
 mod contenders;
 
@@ -243,7 +244,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
     let provenance = Provenance::of_measurement(policy);
     let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
     let certified = match &args.certified {
-        Some(path) => CertifiedRows::read(path, kernel)?.certified(kernel)?,
+        Some(path) => CertifiedRows::read(path, kernel)?.certified_configs(kernel)?,
         None => Default::default(),
     };
     let learn = args.record.as_ref().map(|path| Journal::open(path, header)).transpose()?;
@@ -332,7 +333,7 @@ impl Validated {
         }
         if let Some(path) = &args.certify {
             let rows: Vec<CertifiedRow> = answers.iter().filter_map(|answer| answer.row.clone()).collect();
-            tell(&format!("seqtune: {}", certify::words(&rows)));
+            tell(&format!("seqtune: {}", certified_rows::words(&rows)));
             write_whole(path, CertifiedRows::text(rows, kernel, device, model)?.as_bytes())?;
             wrote(path);
         }

@@ -97,17 +97,8 @@ impl Choices {
         self.chooser.book_failure(&pick.inner);
     }
 
-    fn set_goal(
-        &self,
-        py: Python<'_>,
-        objective: Text,
-        time_us: Option<Real>,
-        power_w: Option<Real>,
-        joules: Option<Real>,
-        within_time: Option<Real>,
-    ) -> PyResult<()> {
-        let [time_us, power_w, joules, within_time] =
-            [time_us, power_w, joules, within_time].map(|limit| limit.map(|limit| limit.0));
+    fn set_goal(&self, py: Python<'_>, objective: Text, limits: [Option<Real>; 4]) -> PyResult<()> {
+        let [time_us, power_w, joules, within_time] = limits.map(|limit| limit.map(|limit| limit.0));
         let objective: Objective = objective.0.parse::<Objective>().or_raise(py)?;
         self.chooser.set_goal(Goal { objective, time_us, power_w, joules, within_time }).or_raise(py)
     }

@@ -4,6 +4,7 @@ use crate::common::{run, write};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Dataset, Outcome};
+use seqtune_predict::Model;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -106,7 +107,8 @@ fn a_lookup_table_has_inductors_keys_all_options_and_the_library_beside_them() {
     let key = "((torch.float16, [1152, 96], [96, 1]), (torch.float16, [96, 1024], [1024, 1]))+mm";
     let table = export(&[]);
     let [entry, library] = &table[key].as_array().unwrap()[..] else { panic!("{table}") };
-    let about = format!("seqtune {}: device A100; learned on A100 only", env!("CARGO_PKG_VERSION"));
+    let digest = Model::load(Path::new(&model)).unwrap().digest();
+    let about = format!("seqtune {}, model {digest}: device A100; learned on A100 only", env!("CARGO_PKG_VERSION"));
     assert_eq!(table[&about], json!([]), "what it rests on stands under a key that no product has: {table}");
     assert_eq!(*library, json!({ "template_id": "aten::mm" }));
     let names = [

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod certified;
 mod checks;
 mod children;
 mod cluster;

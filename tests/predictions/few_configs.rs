@@ -30,7 +30,7 @@ fn a_selection_names_its_configs_and_loses_less_the_more_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let (toy, model) = toy();
     let list = folder.path().join("sizes.txt");
-    std::fs::write(&list, "# a mix\nM=64 3\nM=100\nM=4000 0.5 # seldom\nM=100\nM=1000\nM=9000\n").unwrap();
+    std::fs::write(&list, "# a mix\nM=64 3\nM=100\nM=4000 0.5 # seldom\nM=100\nM=1000\nM=3000\n").unwrap();
     let list = list.display().to_string();
     let select = |more: &[&str]| run(&[&["select", &model, "--kernel", &toy, "--problems", &list], more].concat());
     let loss = |count: &str| {
@@ -97,12 +97,12 @@ fn breakpoints_are_a_table_in_the_terminal_and_in_files_and_code_agrees_with_the
     let (toy, model) = toy();
     let export = |more: &[&str]| {
         let words =
-            ["export", "breakpoints", &model, "M=64", "--kernel", &toy, "--over", "M=64..9000", "--within", "3%"];
+            ["export", "breakpoints", &model, "M=64", "--kernel", &toy, "--over", "M=64..4096", "--within", "3%"];
         run(&[&words[..], more].concat())
     };
     let (out, err, code) = export(&[]);
     assert!(code == 0 && out.starts_with("| M | predicted loss at most, % | config |\n"), "{out}{err}");
-    assert!(err.contains(" of M from 64 to 9000 in 1 line; the first choice changes "), "{err}");
+    assert!(err.contains(" of M from 64 to 4096 in 1 line; the first choice changes "), "{err}");
     let path = |name: &str| folder.path().join(name).display().to_string();
     for name in ["buckets.json", "buckets.csv", "choices.py", "choices.hpp"] {
         let (_, err, code) = export(&["-o", &path(name)]);
@@ -111,7 +111,7 @@ fn breakpoints_are_a_table_in_the_terminal_and_in_files_and_code_agrees_with_the
     let table: Value = serde_json::from_str(&read(folder.path(), "buckets.json")).unwrap();
     let rows = table["choices"].as_array().unwrap();
     assert_eq!(rows.len(), out.lines().count() - 2);
-    assert_eq!((&rows[0]["problem"]["M"][0], &rows[rows.len() - 1]["problem"]["M"][1]), (&64.into(), &9000.into()));
+    assert_eq!((&rows[0]["problem"]["M"][0], &rows[rows.len() - 1]["problem"]["M"][1]), (&64.into(), &4096.into()));
     for row in rows {
         let end = row["problem"]["M"][1].as_u64().unwrap();
         assert!(row["loss"].as_f64().unwrap() <= 0.03);

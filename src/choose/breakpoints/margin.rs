@@ -57,7 +57,8 @@ pub fn margin(problems: &[Vec<LossPair>], bound: f64) -> Option<f64> {
     let mut sum = 0.0;
     let found = excesses.iter().find(|excess| {
         sum += excess.weight;
-        sum >= wanted
+        // ten tenths add up to a little less than one
+        sum >= wanted - 1e-9
     });
     found.or(excesses.last()).map(|excess| excess.log.max(0.0))
 }

@@ -37,7 +37,7 @@ pub struct BreakpointArgs {
     /// Field that changes, with its range, such as M=1..65536
     #[arg(long, value_name = "FIELD=LEAST..MOST", value_parser = value_parsers::range)]
     over: Range,
-    /// Share of the speed that a size may lose against its own first choice
+    /// Share of the speed that a size may lose against its own first choice, 0 to 99 percent
     #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share(), default_value = "2%")]
     within: f64,
     /// Number of sizes to ask the model at, 2 to 10,000
@@ -81,7 +81,7 @@ pub fn run(args: BreakpointArgs) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let predictor = Predictor::new(&kernel, &model)?;
-    if !predictor.ranks_all() {
+    if model.meta.device_calibration.is_of_tuned() {
         return input("the model learned tuned configs alone, so that it does not know what other configs lose");
     }
     let asked = lines(&args, &kernel, &device)?;
@@ -100,7 +100,7 @@ pub fn run(args: BreakpointArgs) -> Result<()> {
     points.end();
     summarise(&args, &origin, &lines);
     let (Some(output), Some(form)) = (&args.output, form) else {
-        answer(&text_table(&kernel, &rows));
+        answer(text_table(&kernel, &rows).trim_end());
         return Ok(());
     };
     let text = match form {

@@ -55,7 +55,7 @@ pub struct TableArgs {
     /// Numbers of tokens, a row each
     #[arg(long, value_delimiter = ',', default_value = ROWS, value_name = "M,...", conflicts_with = "within")]
     rows: Vec<u64>,
-    /// Choose the fewest rows that lose at most this share of the speed at any number of tokens, such as 2%
+    /// Choose the fewest rows that lose at most this share of the speed at any number of tokens, 0 to 99 percent
     ///
     /// The engines take the nearest row. A size loses against its own first choice, as the model predicts.
     #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share())]
@@ -95,7 +95,7 @@ pub fn run(args: TableArgs) -> Result<()> {
     let name = seqtune_console::inputs::kernel_of(&args.model, args.kernel.as_deref())?;
     let kernel = seqtune_console::inputs::kernel(&name)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
-    args.goal.check(&model)?;
+    check_goal(&args, &model)?;
     let mut asked = read(&args)?;
     let device_name = device_name(&args, &asked)?;
     let (own, others): (Vec<TableName>, Vec<TableName>) =
@@ -152,6 +152,16 @@ pub fn run(args: TableArgs) -> Result<()> {
     Ok(())
 }
 
+/// Refuses what the model did not learn.
+fn check_goal(args: &TableArgs, model: &Model) -> Result<()> {
+    match args.within.is_some() && model.meta.device_calibration.is_of_tuned() {
+        true => input(
+            "--within: the model learned tuned configs alone, so that it does not know what other configs lose; name the rows with --rows",
+        ),
+        false => args.goal.check(model),
+    }
+}
+
 /// Configs at the sizes that were asked for, by table.
 fn at_rows<'t>(
     args: &TableArgs,
@@ -179,11 +189,6 @@ fn at_breakpoints<'t>(
     within: f64,
     tables: impl Iterator<Item = &'t Problem>,
 ) -> Result<Vec<Rows>> {
-    if !predictor.ranks_all() {
-        return input(
-            "--within: the model learned tuned configs alone, so that it does not know what other configs lose; name the rows with --rows",
-        );
-    }
     let kernel = predictor.kernel();
     let points = Predicted::with_predictor(kernel, predictor, digest, device);
     if args.goal.within_time.is_some() {

@@ -1,6 +1,6 @@
 //! What validation says of a problem, and how it is shown.
 
-use crate::cli::validate::certify::CertifiedRow;
+use crate::cli::validate::certified_rows::CertifiedRow;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Cache;
 use seqtune_data::stats::quantile;

@@ -5,102 +5,15 @@
 //! config are not among them, or the winner's luck would count as evidence.
 
 use crate::cli::validate::bench::Bench;
+use crate::cli::validate::certified_rows::CertifiedRow;
 use seqtune_data::Outcome;
-use seqtune_kernel::error::{Error, Result, input};
-use seqtune_kernel::files::read_stream;
-use seqtune_kernel::{Config, Device, Kernel, Problem, limits};
-use seqtune_predict::Model;
-use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::path::Path;
+use seqtune_kernel::error::Result;
+use seqtune_kernel::{Config, Kernel, Problem};
 
 /// Repetitions of a pair.
 const REPETITIONS: usize = 8;
 /// Student's t of 95 %, two-sided, with one degree of freedom less than repetitions.
 const T_OF_95: f64 = 2.3646;
-
-/// A problem's row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CertifiedRow {
-    pub problem: String,
-    /// The config to use: the predicted one where it is certified, else the default.
-    pub config: String,
-    pub certified: bool,
-    /// The predicted config that was measured, and the default.
-    pub predicted: String,
-    pub default: String,
-    /// Repetitions that were measured.
-    pub n: usize,
-    /// How much more time the predicted config takes, as a share of the default's: below 0 it is faster.
-    pub difference: Option<f64>,
-    /// The interval of 95 % around it.
-    pub interval: Option<[f64; 2]>,
-}
-
-/// A file of certified rows.
-#[derive(Serialize, Deserialize)]
-pub struct CertifiedRows {
-    pub certified_by: String,
-    pub kernel: String,
-    pub device: String,
-    pub model: String,
-    pub date: String,
-    pub rows: Vec<CertifiedRow>,
-}
-
-impl CertifiedRows {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// `Error::File` or `Error::Input` where it is none, or of another kernel.
-    pub fn read(path: &Path, kernel: &Kernel) -> Result<CertifiedRows> {
-        let text = read_stream(path, limits::LIST)?;
-        let rows: CertifiedRows = serde_json::from_str(&text)
-            .map_err(|e| Error::Input(format!("{}: is no file of certified rows: {e}", path.display())))?;
-        match rows.kernel == kernel.name {
-            true => Ok(rows),
-            false => input(format!("{}: has rows of kernel {}, not of {}", path.display(), rows.kernel, kernel.name)),
-        }
-    }
-
-    /// The predicted configs of its certified rows, by problem.
-    ///
-    /// # Errors
-    /// `Error::Config` where one is none of the kernel's.
-    pub fn certified(&self, kernel: &Kernel) -> Result<HashMap<String, Config>> {
-        let own = self.rows.iter().filter(|row| row.certified);
-        own.map(|row| Ok((row.problem.clone(), kernel.config(&row.predicted)?))).collect()
-    }
-
-    /// Rows of this run as a file's text.
-    ///
-    /// # Errors
-    /// `Error::Failed` where they cannot be written as JSON.
-    pub fn text(rows: Vec<CertifiedRow>, kernel: &Kernel, device: &Device, model: &Model) -> Result<String> {
-        let whole = CertifiedRows {
-            certified_by: format!("seqtune {}", env!("CARGO_PKG_VERSION")),
-            kernel: kernel.name.clone(),
-            device: device.name.clone(),
-            model: model.digest(),
-            date: seqtune_data::today(),
-            rows,
-        };
-        serde_json::to_string_pretty(&whole)
-            .map(|text| text + "\n")
-            .map_err(|e| Error::Failed(format!("writing certified rows: {e}")))
-    }
-}
-
-/// What is said of all rows, in a line.
-pub fn words(rows: &[CertifiedRow]) -> String {
-    let certified = rows.iter().filter(|row| row.certified).count();
-    let slower = rows.iter().filter(|row| row.interval.is_some_and(|[low, _]| low > 0.0)).count();
-    format!(
-        "{certified} of {} rows are certified: the predicted config is faster than the default with 95 % confidence. It is slower with that \
-         confidence in {slower}. All rows that are not certified have the default.",
-        rows.len()
-    )
-}
 
 impl Bench {
     /// Measures a pair of configs anew, several times.

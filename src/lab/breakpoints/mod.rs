@@ -31,6 +31,8 @@ pub struct LineOptions<'a> {
     pub bounds: &'a [f64],
     /// Sizes that a line is asked at.
     pub sizes: usize,
+    /// Held-out problems that are judged at most, evenly drawn.
+    pub problems: usize,
     /// All problems are judged, of data that the model did not learn from.
     pub whole: bool,
 }
@@ -124,7 +126,9 @@ struct RowReplay<'r> {
 pub fn compare(kernel: &Kernel, model: &Model, table: &Table, options: &LineOptions) -> Result<RowComparison> {
     let objective = Objective::Time;
     let ask = ReplayOptions { objective, whole: options.whole, trees: None };
-    let tests = held_out(kernel, model, table, ask)?.tests;
+    let all = held_out(kernel, model, table, ask)?.tests;
+    let count = options.problems.min(all.len());
+    let tests: Vec<&MeasuredProblem> = (0..count).map(|at| all[at * all.len() / count]).collect();
     let Some(at) = kernel.fields.iter().position(|field| field.name == options.field) else {
         return input(format!("kernel {} has no field {}", kernel.name, options.field));
     };

@@ -26,6 +26,9 @@ pub struct Args {
     /// Number of sizes to ask the model at on each line, 2 to 10,000
     #[arg(long, default_value_t = 120, value_name = "N", value_parser = count(2..=10_000))]
     sizes: usize,
+    /// Number of held-out problems to judge at most, 1 to 1,000,000
+    #[arg(long, default_value_t = 1_000_000, value_name = "N", value_parser = count(1..=1_000_000))]
+    problems: usize,
     /// Evaluate all problems that the model was not trained on
     #[arg(long)]
     all_problems: bool,
@@ -50,7 +53,13 @@ pub fn run(args: &Args) -> Result<()> {
     let corpus = args.on.tables()?;
     let [KernelTable { kernel, table }] = &corpus[..] else { return input("sweeps are judged one kernel at a time") };
     let model = args.on.load(kernel, table, args.all_problems)?;
-    let options = LineOptions { field: &args.over, bounds: &args.within, sizes: args.sizes, whole: args.all_problems };
+    let options = LineOptions {
+        field: &args.over,
+        bounds: &args.within,
+        sizes: args.sizes,
+        problems: args.problems,
+        whole: args.all_problems,
+    };
     let found = compare(kernel, &model, table, &options)?;
     if let Some(path) = &args.plot {
         plot::write(path, &draw(&found)?)?;

@@ -160,7 +160,7 @@ impl DeviceCalibration {
     }
 
     /// Whether the model learned of tuned configs.
-    pub(crate) fn is_of_tuned(&self) -> bool {
+    pub fn is_of_tuned(&self) -> bool {
         self.timed.is_some() || self.seen.is_some()
     }
 

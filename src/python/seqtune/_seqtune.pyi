@@ -184,10 +184,7 @@ class Choices:
     def set_goal(
         self,
         objective: str,
-        time_us: float | None,
-        power_w: float | None,
-        joules: float | None,
-        within_time: float | None,
+        limits: tuple[float | None, float | None, float | None, float | None],
     ) -> None: ...
     def settled_config(self, problem: str | dict[str, Any]) -> dict[str, int] | None: ...
     def standing(

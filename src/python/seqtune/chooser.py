@@ -100,7 +100,7 @@ class Chooser:
 
         ``within_time=0.02`` with ``energy`` asks for the fewest joules within 2 % of the time of the fastest config.
         """
-        self._choices.set_goal(objective, time_us, power_w, joules, within_time)
+        self._choices.set_goal(objective, (time_us, power_w, joules, within_time))
 
     def settled(self, problem: Problem) -> dict[str, int] | None:
         """The config that a problem has settled on, if it has."""
