@@ -63,7 +63,7 @@ for name in gemm_wg conv2d; do
 done
 scripts/figures/few_configs_table.py "$work" >"$work/table.md"
 scripts/figures/put_figures.py few_configs.sh "$work/table.md" docs/results/tables/few-configs.md
-for plot in selection-a100_mm selection-xgemm breakpoints-a100_mm breakpoints-xgemm; do
+for plot in selection-a100_mm breakpoints-a100_mm; do
     [ ! -e "$work/$plot.svg" ] || cp "$work/$plot.svg" "docs/results/few-configs-$plot.svg"
 done
 cat "$work/table.md"

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod few_configs;
 mod kernels;
 mod ktn;
 mod retuned;

@@ -239,8 +239,13 @@ impl Dispatch {
     }
 
     fn by_tree(&self, problem: &Problem) -> Option<DispatchChoice> {
+        self.choose_where(problem, &|_| true)
+    }
+
+    /// What the tree answers where only some configs may be taken; `None` where none of these that it names is legal.
+    pub fn choose_where(&self, problem: &Problem, may: &dyn Fn(&Config) -> bool) -> Option<DispatchChoice> {
         let space = ConfigSpace::new(&self.kernel, problem, &self.device);
-        let legal = |at: &&usize| space.is_legal(&self.configs[**at]);
+        let legal = |at: &&usize| space.is_legal(&self.configs[**at]) && may(&self.configs[**at]);
         let leaf = self.tree.leaf(&quantities(&self.kernel, problem, &self.device));
         let by_leaf = leaf.iter().find(legal).map(|at| (*at, Source::Tree));
         let (at, source) = by_leaf.or_else(|| Some((*self.last_resort.iter().find(legal)?, Source::LastResort)))?;

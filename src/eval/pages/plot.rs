@@ -77,7 +77,10 @@ fn draw_lines(
             .margin(12)
             .x_label_area_size(52)
             .y_label_area_size(60)
-            .build_cartesian_2d((0.9 * least..1.1 * greatest).log_scale().base(2.0), 0f64..1.1 * highest)?;
+            .build_cartesian_2d(
+                (0.9 * least..1.1 * greatest).log_scale().base(2.0),
+                0f64..highest * (1.1 + 0.07 * lines.len() as f64),
+            )?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)

@@ -157,6 +157,8 @@ pub fn compare(kernel: &Kernel, model: &Model, table: &Table, options: &LineOpti
             methods.push(one.method);
         }
     }
+    // a line that is measured at many powers of two is rare in sweeps of random sizes: a method of few problems is none
+    methods.retain(|method| 2 * served.iter().flatten().filter(|one| one.method == *method).count() >= served.len());
     let result = |method: &RowMethod| {
         let own: Vec<Served> = served.iter().flatten().filter(|one| one.method == *method).copied().collect();
         summarise(*method, &own, &pairs)

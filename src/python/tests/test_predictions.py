@@ -12,6 +12,9 @@ import seqtune
 
 PROBLEM = "M=300,N=200,K=100"
 
+#: A model that learned energy, which does not ship with the package.
+METERED = str(pathlib.Path(__file__).parents[3] / "models/gemm-h200")
+
 
 class Predictions(unittest.TestCase):
     @classmethod
@@ -46,7 +49,7 @@ class Predictions(unittest.TestCase):
         self.assertRaisesRegex(seqtune.InputError, "a sample of its space", self.predictor.cover, PROBLEM)
 
     def test_fewest_joules_within_a_share_of_the_best_time(self):
-        predictor = seqtune.Predictor(seqtune.shipped("gemm-h200"), device="H200")
+        predictor = seqtune.Predictor(METERED, kernel="gemm", device="H200")
         problem = {"M": 2048, "N": 2048, "K": 2048, "dtype": "f16"}
         [fastest] = predictor.predict(problem, within_time=0.0)
         before = fastest.joules
@@ -219,7 +222,7 @@ class WrongInput(unittest.TestCase):
         self.refused(seqtune.InputError, "objective `speed`", lambda: predict(PROBLEM, objective="speed"))
         self.refused(seqtune.MismatchError, "not trained for energy", lambda: predict(PROBLEM, objective="energy"))
         self.refused(seqtune.MismatchError, "not trained for energy", lambda: predict(PROBLEM, within_time=0.02))
-        metered = seqtune.Predictor(seqtune.shipped("gemm-h200"), device="H200").predict
+        metered = seqtune.Predictor(METERED, kernel="gemm", device="H200").predict
         for share in (-0.1, float("nan"), 1e9):
             self.refused(seqtune.InputError, "within_time is a share", lambda: metered(PROBLEM, within_time=share))
         self.assertRaises(TypeError, metered, PROBLEM, within_time="2%")
