@@ -106,6 +106,11 @@ pub struct Args {
     /// Measure the certified configs of this file again, instead of the best predicted ones
     #[arg(long, value_name = "FILE", requires = "certify")]
     certified: Option<PathBuf>,
+    /// Config to certify against, in the place of the kernel's default
+    ///
+    /// Name what your program uses now. Where it is illegal, the default stands for it.
+    #[arg(long, value_name = "CONFIG", requires = "certify")]
+    against: Option<String>,
     /// Replace a file of --certify
     #[arg(long, requires = "certify")]
     overwrite: bool,
@@ -243,6 +248,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
     };
     let provenance = Provenance::of_measurement(policy);
     let header = Header::new(kernel, device, args.seed, provenance, seqtune_console::outputs::command_line());
+    let against = args.against.as_deref().map(|text| kernel.config(text)).transpose();
     let certified = match &args.certified {
         Some(path) => CertifiedRows::read(path, kernel)?.certified_configs(kernel)?,
         None => Default::default(),
@@ -259,6 +265,7 @@ fn bench(args: &Args, named: &str, kernel: &Kernel, device: &Device, rivals: Riv
         library: None,
         unmetered: None,
         certify: args.certify.is_some(),
+        against: against.map_err(|e| e.at_place("--against"))?,
         certified,
     })
 }

@@ -6,7 +6,7 @@ use seqtune_console::answer::warn;
 use seqtune_data::recipe::Policy;
 use seqtune_data::{Invalidity, Journal, Observed, Outcome, Record};
 use seqtune_kernel::error::Result;
-use seqtune_kernel::{Config, Device, Kernel, Objective, Problem};
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Objective, Problem};
 use seqtune_measure::batch::{Batch, Contender, Ending};
 use seqtune_measure::engine::Engine;
 use seqtune_measure::launch::LaunchDims;
@@ -25,6 +25,8 @@ pub struct Bench {
     pub confirm: bool,
     /// Whether the best predicted config is measured against the default once more, to be certified.
     pub certify: bool,
+    /// What it is measured against, in the place of the kernel's default.
+    pub against: Option<Config>,
     /// Configs that are certified in the place of the best predicted ones, by problem.
     pub certified: HashMap<String, Config>,
     /// Where what is measured is kept.
@@ -102,7 +104,9 @@ impl Bench {
         let predicted: Vec<Config> = candidates.iter().map(|c| c.config.clone()).collect();
         let known = self.certified.get(&kernel.show_problem(problem)).cloned();
         let choice = known.or_else(|| found.best(&predicted, self.objective));
-        let row = match choice.zip(default.clone()).filter(|_| self.certify) {
+        let space = ConfigSpace::new(kernel, problem, device);
+        let rival = self.against.clone().filter(|config| space.is_legal(config)).or_else(|| default.clone());
+        let row = match choice.zip(rival).filter(|_| self.certify) {
             Some((choice, default)) => Some(self.certify(kernel, problem, &choice, &default)?),
             None => None,
         };
