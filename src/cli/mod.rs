@@ -20,6 +20,7 @@ mod shards;
 mod signature;
 mod space;
 mod sweep;
+mod targets;
 mod validate;
 mod watched;
 
@@ -107,6 +108,9 @@ pub fn main() -> ExitCode {
             return finish(LAB.hand_over(&form.words[1..]));
         }
         words = form.words;
+    }
+    if let Some(of_target) = targets::words_of_target(&words) {
+        words = of_target;
     }
     let CommandLine { args: Args { verbosity, verb }, words } = parse(command(), words);
     verbosity.log();

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 mod answer;
 mod bench;
-mod certified_rows;
+pub mod certified_rows;
 mod certify;
 mod contenders;
 

@@ -2,6 +2,9 @@
 //! `src/choose`.
 
 use crate::common::{root, run};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -119,6 +122,62 @@ fn breakpoints_are_a_table_in_the_terminal_and_in_files_and_code_agrees_with_the
     }
     assert!(read(folder.path(), "buckets.csv").lines().nth(1).unwrap().starts_with("M_first,M_last,tile,width,loss_"));
     assert_eq!(read(folder.path(), "choices.hpp").matches("    if (quantities[0] <= ").count(), rows.len() - 1);
+}
+
+#[test]
+fn a_table_has_the_fewest_rows_and_loses_less_than_the_bound_wherever_its_reader_looks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let line = "No tuned GEMM configuration found for this device and shape (N=640,K=96,device_name=NVIDIA_H200.json). Falling back";
+    std::fs::write(path("log"), line).unwrap();
+    let table = |engine: &str, within: &str| {
+        let (from, to) = (path("log"), path(&format!("{engine}{within}")));
+        let words = ["export", "table", "models/gemm-h200", "--for", engine, "--from", &from, "-o", &to];
+        let (out, err, code) = run(&[&words[..], &["--within", within, "--tokens", "48"]].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        let text = read(folder.path(), &format!("{engine}{within}/N=640,K=96,device_name=NVIDIA_H200.json"));
+        let told: Value =
+            serde_json::from_str(&read(folder.path(), &format!("{engine}{within}/seqtune.json"))).unwrap();
+        let rows: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+        assert_eq!(told["rows"][0].as_array().unwrap().len(), rows.len(), "{told}");
+        assert!(rows.keys().all(|row| (1..=48).contains(&row.parse::<u64>().unwrap())), "{text}");
+        (out, rows.len())
+    };
+    let ((wide, few), (_, many)) = (table("huggingface", "40%"), table("huggingface", "1%"));
+    assert!(few < many, "{few} {many}");
+    assert!(wide.ends_with("copy the tables into torch-ext/PACKAGE/configs\n"), "{wide}");
+    assert!(table("vllm", "40%").0.contains("VLLM_TUNED_CONFIG_FOLDER="));
+    // evidence that a pair of configs was measured with: one row of three has it
+    let kernel = Kernel::open("gemm").unwrap();
+    let default = kernel.show_config(&kernel.default_config());
+    let problem = kernel.problem("M=16,N=640,K=96").unwrap();
+    let space = ConfigSpace::new(&kernel, &problem, &Device::find_described("H200").unwrap());
+    let other = space.counter().sample(&mut ChaCha8Rng::seed_from_u64(1)).unwrap().unwrap();
+    let (problem, other) = (kernel.show_problem(&problem), kernel.show_config(&other));
+    assert_ne!(other, default);
+    let evidence = serde_json::json!({
+        "certified_by": "seqtune 0", "kernel": "gemm", "device": "H200", "model": "0", "date": "2026-11-30",
+        "rows": [{ "problem": problem, "config": other, "certified": true, "predicted": other, "default": default, "n": 8,
+            "difference": -0.1, "interval": [-0.2, -0.05] }],
+    });
+    std::fs::write(path("evidence"), evidence.to_string()).unwrap();
+    let (from, to, evidence) = (path("log"), path("certified"), path("evidence"));
+    let words =
+        ["export", "table", "models/gemm-h200", "--for", "vllm", "--from", &from, "-o", &to, "--rows", "1,16,64"];
+    let (out, err, code) = run(&[&words[..], &["--certified", &evidence]].concat());
+    assert!(code == 0 && out.contains("1 row certified on H200 on 2026-11-30, others the default"), "{out}{err}");
+    let told: Value = serde_json::from_str(&read(folder.path(), "certified/seqtune.json")).unwrap();
+    assert_eq!(told["certified"]["rows"][0]["interval"][1], -0.05);
+    let rows: Value =
+        serde_json::from_str(&read(folder.path(), "certified/N=640,K=96,device_name=NVIDIA_H200.json")).unwrap();
+    assert!(rows["1"] == rows["64"] && rows["1"] != rows["16"], "{rows}");
+    // a target with options of its own
+    let (toy, model) = toy();
+    let (header, sizes) = (path("table.h"), path("sizes"));
+    std::fs::write(&sizes, "M=100\nM=200\n").unwrap();
+    let words = ["export", "table", &model, "--for", "header", "--from", &sizes, "--kernel", &toy, "--samples", "30"];
+    let (out, err, code) = run(&[&words[..], &["-o", &header]].concat());
+    assert!(code == 0 && out.contains("2 fixed problems in a table"), "{out}{err}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `seqtune export table`
 
 use crate::cli::goal::Goal;
+use crate::cli::validate::certified_rows::CertifiedRows;
 use seqtune_choose::Predicted;
 use seqtune_choose::breakpoints::{Breakpoints, DEFAULT_SIZES, Line, Nearness};
 use seqtune_choose::losses::LossOptions;
@@ -13,7 +14,7 @@ use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, i
 use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::threads::cores;
-use seqtune_kernel::{Config, Device, Problem, count_noun, limits, list_names};
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem, count_noun, limits, list_names};
 use seqtune_predict::{Grounds, Model, Predictor, Quality, Query};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,10 +33,14 @@ const ABOUT: &str = "seqtune.json";
 pub struct TableArgs {
     /// Folder of the model
     model: PathBuf,
-    /// Engine: vllm or sglang
+    /// Engine: vllm, sglang or huggingface; also header, inductor, miopen, clblast and kernel-tuner
     ///
-    /// Hugging Face's `kernels` takes tables in vLLM's form.
-    #[arg(long = "for", value_name = "ENGINE", value_parser = ["vllm", "sglang"])]
+    /// The last five are the subcommands of `export` of these names, with their options: `--for header --from sizes.txt` is `export header` of
+    /// the sizes.
+    ///
+    /// Hugging Face's `kernels` documents vLLM's form for packages. Such a package takes the row that is nearest by ratio, the engines the one
+    /// that is nearest by difference.
+    #[arg(long = "for", value_name = "ENGINE", value_parser = ["vllm", "sglang", "huggingface"])]
     engine: String,
     /// Logs of the engine, lists of shapes, or `-` for standard input
     ///
@@ -60,6 +65,11 @@ pub struct TableArgs {
     /// The engines take the nearest row. A size loses against its own first choice, as the model predicts.
     #[arg(long, value_name = "PERCENT", value_parser = value_parsers::share())]
     within: Option<f64>,
+    /// Rows that `validate --certify` wrote: their certified configs, and the kernel's default at all other numbers of tokens
+    ///
+    /// The evidence is kept in seqtune.json.
+    #[arg(long, value_name = "FILE", conflicts_with = "within")]
+    certified: Option<PathBuf>,
     /// Greatest number of tokens that --within keeps the share for
     #[arg(long, value_name = "M", default_value_t = 4096, requires = "within", value_parser = clap::value_parser!(u64).range(1..))]
     tokens: u64,
@@ -119,12 +129,12 @@ pub fn run(args: TableArgs) -> Result<()> {
     claim_all(&outputs, Kind::EngineTable, args.replace, &args.from)?;
     let grounds = Grounds::from_meta(&model.meta, &device);
     let predictor = Predictor::new(&kernel, &model)?;
-    let filled = match args.within {
-        None => at_rows(&args, &predictor, &device, tables.values().map(|(_, problems)| &problems[..]))?,
-        Some(within) => {
-            let lines = tables.values().map(|(_, problems)| &problems[0]);
-            at_breakpoints(&args, &predictor, model.digest(), &device, within, lines)?
-        }
+    let evidence = args.certified.as_deref().map(|path| CertifiedRows::read(path, &kernel)).transpose()?;
+    let asked_rows: Vec<&[Problem]> = tables.values().map(|(_, problems)| &problems[..]).collect();
+    let filled = match (args.within, &evidence) {
+        (_, Some(evidence)) => certified_rows(&args, &kernel, &device, evidence, &asked_rows)?,
+        (None, None) => at_rows(&args, &predictor, &device, &asked_rows)?,
+        (Some(within), None) => at_breakpoints(&args, &predictor, model.digest(), &device, within, &asked_rows)?,
     };
     let texts: Vec<String> = filled.iter().map(|rows| write(&kernel, rows)).collect();
     let count: usize = filled.iter().map(Rows::len).sum();
@@ -136,20 +146,30 @@ pub fn run(args: TableArgs) -> Result<()> {
         "seqtune": env!("CARGO_PKG_VERSION"), "model": model.digest(), "kernel": kernel.name, "device": device.name,
         "grounds": grounds.words(), "command": command_line(), "tables": tables.keys().collect::<Vec<_>>(), "within": args.within,
         "rows": filled.iter().map(|rows| rows.keys().copied().collect()).collect::<Vec<Vec<u64>>>(),
+        "certified": evidence,
     });
     let text = serde_json::to_string_pretty(&about).map_err(|e| Error::Failed(format!("writing {ABOUT}: {e}")))?;
     write_whole(&args.output.join(ABOUT), (text + "\n").as_bytes())?;
     let what =
         format!("{} of {} in all for {device_name}", count_noun(tables.len(), "table"), count_noun(count, "row"));
-    let left_out = match &others[..] {
+    let left_out = words_of_others(&others);
+    let measured = match &evidence {
+        None => "not measured".to_string(),
+        Some(evidence) => format!("{}, others the default", evidence.words_of(&kernel, &asked_rows)),
+    };
+    tell(&args, &folder, &format!("{what}, {measured}; {}{left_out}{}", grounds.words(), asked.bad.text()));
+    Ok(())
+}
+
+/// What is said of tables of other devices.
+fn words_of_others(others: &[TableName]) -> String {
+    match others {
         [] => String::new(),
         [first, ..] => {
             let others = count_noun(others.len(), "table");
             format!("\nleft out, {others}: of another device, first {}", first.write(Engine::Vllm))
         }
-    };
-    tell(&args, &folder, &format!("{what}, not measured; {}{left_out}{}", grounds.words(), asked.bad.text()));
-    Ok(())
+    }
 }
 
 /// Refuses what the model did not learn.
@@ -163,13 +183,8 @@ fn check_goal(args: &TableArgs, model: &Model) -> Result<()> {
 }
 
 /// Configs at the sizes that were asked for, by table.
-fn at_rows<'t>(
-    args: &TableArgs,
-    predictor: &Predictor,
-    device: &Device,
-    tables: impl Iterator<Item = &'t [Problem]> + Clone,
-) -> Result<Vec<Rows>> {
-    let all: Vec<Problem> = tables.clone().flatten().cloned().collect();
+fn at_rows(args: &TableArgs, predictor: &Predictor, device: &Device, tables: &[&[Problem]]) -> Result<Vec<Rows>> {
+    let all: Vec<Problem> = tables.iter().copied().flatten().cloned().collect();
     let query = args.goal.ask(Query { top: 1, threads: cores(), ..Query::new(device) });
     let predicted = predictor.predict(&all, &query)?;
     let mut firsts = predicted.into_iter().map(|prediction| prediction.candidates.into_iter().next());
@@ -177,17 +192,39 @@ fn at_rows<'t>(
         Some(first) => Ok((*row, first.config)),
         None => input(format!("no config is legal for {}", predictor.kernel().brief_problem(problem))),
     };
-    tables.map(|problems| args.rows.iter().zip(problems).map(&mut row).collect()).collect()
+    tables.iter().map(|problems| args.rows.iter().zip(*problems).map(&mut row).collect()).collect()
+}
+
+/// Certified configs at the sizes that were asked for, by table; the kernel's default where there is none.
+fn certified_rows(
+    args: &TableArgs,
+    kernel: &Kernel,
+    device: &Device,
+    evidence: &CertifiedRows,
+    tables: &[&[Problem]],
+) -> Result<Vec<Rows>> {
+    let known = evidence.certified_configs(kernel)?;
+    let row = |(row, problem): (&u64, &Problem)| {
+        let config = known.get(&kernel.show_problem(problem)).cloned().unwrap_or_else(|| kernel.default_config());
+        match ConfigSpace::new(kernel, problem, device).is_legal(&config) {
+            true => Ok((*row, config)),
+            false => input(format!(
+                "neither a certified config nor the default is legal for {}",
+                kernel.brief_problem(problem)
+            )),
+        }
+    };
+    tables.iter().map(|problems| args.rows.iter().zip(*problems).map(row).collect()).collect()
 }
 
 /// The fewest rows that keep a share of the speed, by table; each table's line goes through a problem.
-fn at_breakpoints<'t>(
+fn at_breakpoints(
     args: &TableArgs,
     predictor: &Predictor,
     digest: String,
     device: &Device,
     within: f64,
-    tables: impl Iterator<Item = &'t Problem>,
+    tables: &[&[Problem]],
 ) -> Result<Vec<Rows>> {
     let kernel = predictor.kernel();
     let points = Predicted::with_predictor(kernel, predictor, digest, device);
@@ -199,10 +236,11 @@ fn at_breakpoints<'t>(
     let rows = |problem: &Problem| {
         let line = Line::new(kernel, device, problem, &range, DEFAULT_SIZES)?;
         let found = Breakpoints::find(kernel, &points, line, within, &options)?;
-        let rows = found.rows(Nearness::Difference);
+        let by = if args.engine == "huggingface" { Nearness::Ratio } else { Nearness::Difference };
+        let rows = found.rows(by);
         Ok(rows.iter().map(|row| (row.size, found.config(row.config).clone())).collect())
     };
-    tables.map(rows).collect()
+    tables.iter().map(|problems| rows(&problems[0])).collect()
 }
 
 /// The folder in which the engine looks.
@@ -223,14 +261,16 @@ fn engine(args: &TableArgs) -> Engine {
 
 /// Says what was written, and where the engine looks for it.
 fn tell(args: &TableArgs, folder: &Path, what: &str) {
-    let variable = match engine(args) {
-        Engine::Vllm => "VLLM_TUNED_CONFIG_FOLDER",
-        Engine::Sglang => "SGLANG_MOE_CONFIG_DIR",
+    let output = args.output.display();
+    let place = match args.engine.as_str() {
+        "huggingface" => "copy the tables into torch-ext/PACKAGE/configs".to_string(),
+        "sglang" => format!("SGLANG_MOE_CONFIG_DIR={output}"),
+        _ => format!("VLLM_TUNED_CONFIG_FOLDER={output}"),
     };
     if engine(args) == Engine::Sglang && args.triton.is_none() {
         warn("SGLang looks in configs/triton_VERSION of a folder; --triton makes that one");
     }
-    answer(&format!("{}: {what}\n{variable}={}", folder.display(), args.output.display()));
+    answer(&format!("{}: {what}\n{place}", folder.display()));
 }
 
 /// The tables that the sources name.

@@ -2,10 +2,10 @@
 
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::read_stream;
-use seqtune_kernel::{Config, Device, Kernel, limits};
+use seqtune_kernel::{Config, Device, Kernel, Problem, count_noun, limits};
 use seqtune_predict::Model;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// A problem's row.
@@ -59,6 +59,15 @@ impl CertifiedRows {
     pub fn certified_configs(&self, kernel: &Kernel) -> Result<HashMap<String, Config>> {
         let own = self.rows.iter().filter(|row| row.certified);
         own.map(|row| Ok((row.problem.clone(), kernel.config(&row.predicted)?))).collect()
+    }
+
+    /// How many problems of tables have a certified config, in words.
+    pub fn words_of(&self, kernel: &Kernel, tables: &[&[Problem]]) -> String {
+        let certified: HashSet<&str> =
+            self.rows.iter().filter(|row| row.certified).map(|row| row.problem.as_str()).collect();
+        let all = tables.iter().copied().flatten();
+        let found = all.filter(|problem| certified.contains(kernel.show_problem(problem).as_str())).count();
+        format!("{} certified on {} on {}", count_noun(found, "row"), self.device, self.date)
     }
 
     /// Rows of this run as a file's text.

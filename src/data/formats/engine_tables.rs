@@ -135,7 +135,7 @@ fn parts(stem: &str) -> Vec<&str> {
 /// The name of a table within a line, such as that of a log which says that it is missing; `None` of a line without one.
 pub fn name_in(line: &str) -> Option<&str> {
     let device = line.find("device_name=")?;
-    let begin = line[..device].rfind(['/', '\\', '\'', '"', '`', ' ', '\t']).map_or(0, |at| at + 1);
+    let begin = line[..device].rfind(['/', '\\', '\'', '"', '`', '(', ' ', '\t']).map_or(0, |at| at + 1);
     let end = device + line[device..].find(".json")? + ".json".len();
     Some(&line[begin..end])
 }
