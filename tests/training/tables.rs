@@ -97,7 +97,7 @@ fn a_log_of_missing_tables_becomes_the_tables_that_an_engine_looks_for() {
     let export = |more: &[&str]| run(&[&["export", "table", &model][..], more].concat());
     let (log_path, tables) = (path("log"), path("tables"));
     let (out, err, code) = export(&["--for", "vllm", "--from", &log_path, "--rows", "1,256", "-o", &tables]);
-    assert!(code == 0 && out.contains("2 tables of 2 rows for NVIDIA_H100_80GB_HBM3"), "{out}{err}");
+    assert!(code == 0 && out.contains("2 tables with 4 rows for NVIDIA_H100_80GB_HBM3"), "{out}{err}");
     assert!(out.contains("has no field `K`") && out.contains(&format!("VLLM_TUNED_CONFIG_FOLDER={tables}")), "{out}");
     let text = std::fs::read_to_string(folder.path().join(format!("tables/{wanted}.json"))).unwrap();
     let rows: serde_json::Value = serde_json::from_str(&text).unwrap();

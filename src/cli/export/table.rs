@@ -150,8 +150,7 @@ pub fn run(args: TableArgs) -> Result<()> {
     });
     let text = serde_json::to_string_pretty(&about).map_err(|e| Error::Failed(format!("writing {ABOUT}: {e}")))?;
     write_whole(&args.output.join(ABOUT), (text + "\n").as_bytes())?;
-    let what =
-        format!("{} of {} in all for {device_name}", count_noun(tables.len(), "table"), count_noun(count, "row"));
+    let what = format!("{} with {} for {device_name}", count_noun(tables.len(), "table"), count_noun(count, "row"));
     let left_out = words_of_others(&others);
     let measured = match &evidence {
         None => "not measured".to_string(),
