@@ -99,10 +99,9 @@ impl Origin<'_> {
     pub fn csv(&self, rows: &[ServedSizes]) -> String {
         let kernel = self.kernel;
         let mut text = format!(
-            "# {}: kernel {}, device {}, model {}; {}\n",
+            "# {}: kernel {}, model {}; {}\n",
             Origin::made_by(),
             kernel.name,
-            seqtune_kernel::spelling::c_comment(self.device),
             self.digest,
             seqtune_kernel::spelling::c_comment(&self.grounds)
         );

@@ -215,7 +215,10 @@ fn text_table(kernel: &Kernel, rows: &[ServedSizes]) -> String {
         cells.extend(row.stated.map(|stated| format!("{:.2}", 100.0 * speed_lost(stated))));
         cells.push(kernel.show_config(row.config));
         if several {
-            cells.insert(0, kernel.brief_problem(row.problem));
+            // the field that varies has a column of its own
+            let brief = kernel.brief_problem(row.problem);
+            let others = brief.split(',').filter(|pair| pair.split('=').next() != Some(name));
+            cells.insert(0, others.collect::<Vec<_>>().join(","));
         }
         table.row(&cells);
     }
