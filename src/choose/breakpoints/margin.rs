@@ -40,7 +40,7 @@ pub fn loss_pairs(
 /// What is added to a predicted loss so that the measured one is above the sum in a twentieth of the problems, by configs whose predicted loss
 /// is within a bound (split conformal prediction, Papadopoulos et al. 2002). Problems count alike, whatever their number of configs.
 ///
-/// `None` of fewer than [`LEAST_PROBLEMS`] problems.
+/// `None` of fewer than five problems.
 pub fn margin(problems: &[Vec<LossPair>], bound: f64) -> Option<f64> {
     if problems.len() < LEAST_PROBLEMS {
         return None;
