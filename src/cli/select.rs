@@ -77,6 +77,9 @@ pub struct Args {
     replace: Replace,
 }
 
+/// Configs that are chosen among at most.
+const COLUMNS: usize = 256;
+
 /// A problem, and how much it counts.
 struct WeightedProblem {
     problem: Problem,
@@ -106,7 +109,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
     let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
-    let options = LossOptions { objective: args.objective, threads: cores(), ..LossOptions::default() };
+    // few problems have room for more configs each, among which some may serve several
+    let candidates = (COLUMNS / problems.len()).clamp(8, 64);
+    let options = LossOptions { objective: args.objective, candidates, configs: COLUMNS, threads: cores() };
     let watched = Watched::new(points, LossOptions::questions(problems.len()));
     let table = LossTable::predict(&kernel, &watched, &problems, &options);
     watched.end();
@@ -352,6 +357,13 @@ fn print(
         percent(p90),
         percent(worst),
     );
+    let unserved = set.losses.iter().filter(|loss| !loss.is_finite()).count();
+    if unserved > 0 {
+        text += &format!(
+            "no config of these is legal for {}, which counts as all speed lost\n",
+            count_noun(unserved, "problem")
+        );
+    }
     for (at, config) in configs.iter().enumerate() {
         text += &format!("{:7.1} %  {}\n", 100.0 * share(at), origin.kernel.show_config(config));
     }

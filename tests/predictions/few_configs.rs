@@ -4,6 +4,7 @@
 use crate::common::{root, run};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use seqtune_data::Dataset;
 use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use serde_json::Value;
 use std::path::Path;
@@ -52,6 +53,20 @@ fn a_selection_names_its_configs_and_loses_less_the_more_there_are() {
     let within = format!("{:.6}%", 100.0 * losses[1] + 1e-3);
     let (out, _, code) = select(&["--within", &within]);
     assert!(code == 0 && out.contains("\n2 configs of ") && out.contains("no other 2 configs lose less"), "{out}");
+}
+
+#[test]
+fn measured_times_of_the_very_problems_take_the_place_of_predicted_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = Dataset::load(Path::new("datasets/softmax/cpu-epyc-2c.sqt")).unwrap();
+    let problem = dataset.records[0].problem.to_string();
+    let list = folder.path().join("one").display().to_string();
+    std::fs::write(&list, &problem).unwrap();
+    let words = ["select", "models/softmax-cpu", "--problems", &list, "--configs", "1", "--device", "epyc"];
+    let (out, err, code) = run(&[&words[..], &["--measured", "datasets/softmax/cpu-epyc-2c.sqt"]].concat());
+    assert!(code == 0 && out.contains(", 1 problem, by measured times\n"), "{out}{err}");
+    let (_, err, code) = run(&[&words[..], &["--measured", "datasets/gemv/cpu-epyc-2c.sqt"]].concat());
+    assert!(code == 2, "{err}");
 }
 
 #[test]
