@@ -5,8 +5,20 @@ use seqtune_choose::losses::speed_lost;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Config, Kernel, Problem};
+use seqtune_predict::Model;
 use serde_json::{Map, Value, json};
 use std::path::Path;
+
+/// Refuses a model that knows no losses.
+///
+/// # Errors
+/// `Error::Input` of a model that learned tuned configs alone.
+pub fn check_losses(model: &Model) -> Result<()> {
+    match model.meta.device_calibration.is_of_tuned() {
+        true => input("the model learned tuned configs alone, so that it does not know what other configs lose"),
+        false => Ok(()),
+    }
+}
 
 /// Forms of a file of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod goal;
 mod help;
 mod import;
 mod init;
+mod measured;
 mod older_forms;
 mod precompile;
 mod predict;

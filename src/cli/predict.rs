@@ -1,8 +1,9 @@
 //! `seqtune predict`
 
+use crate::cli::measured::{measured_configs, tried_on};
 use seqtune_console::answer::tell;
 use seqtune_console::inputs::ModelAndProblems;
-use seqtune_data::{KernelTable, MeasuredProblem, TriedConfig};
+use seqtune_data::MeasuredProblem;
 use seqtune_eval::baselines::Neighbours;
 use seqtune_kernel::Objective;
 use seqtune_kernel::error::{Error, Result, input, quote};
@@ -13,7 +14,6 @@ use seqtune_predict::confidence::HeldOutResult;
 use seqtune_predict::search::WIDTH;
 use seqtune_predict::{Candidate, EngineKind, Grounds, MeasuredConfig, Model, Prediction, Predictor};
 use seqtune_predict::{Quality, Query, TimeBasis};
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Predicts the legal configs that are most probably the best for each problem
@@ -144,42 +144,12 @@ fn expect(model: &Model, wanted: Option<&str>) -> Result<()> {
     }
 }
 
-/// What was measured on a device: what another one did says nothing of its times.
-fn tried_on<'t>(device: &Device, tables: &'t [KernelTable]) -> Result<Vec<&'t MeasuredProblem>> {
-    let own = |KernelTable { table, .. }: &'t KernelTable| {
-        table.problems.iter().filter(|tried| device.is_among(std::slice::from_ref(&table.devices[tried.device])))
-    };
-    let own: Vec<&MeasuredProblem> = tables.iter().flat_map(own).collect();
-    let devices: BTreeSet<&str> = tables.iter().flat_map(|data| &data.table.devices).map(|d| d.name.as_str()).collect();
-    match own.is_empty() {
-        true => input(format!(
-            "the datasets were measured on {}, and {} is asked about; name data of that device, or leave the option out",
-            devices.into_iter().collect::<Vec<_>>().join(" and "),
-            device.name
-        )),
-        false => Ok(own),
-    }
-}
-
 /// Answers by what was measured of the problems; one of which nothing was measured is answered as ever.
 fn with_measured(args: &Args, kernel: &str, problems: &[Problem], query: &Query, say: &Printer) -> Result<()> {
     let predictor = say.predictor;
     let tables = seqtune_console::inputs::tables(&args.measured, Some(kernel))?;
     let all = tried_on(query.device, &tables).map_err(|e| e.at_place("--measured"))?;
-    let known = |problem: &Problem| -> Vec<MeasuredConfig> {
-        let mut known: Vec<MeasuredConfig> = Vec::new();
-        for TriedConfig { config, outcome } in all.iter().filter(|t| t.problem == *problem).flat_map(|t| &t.results) {
-            if known.iter().all(|other| other.config != *config) && outcome.time_us().is_some() {
-                known.push(MeasuredConfig {
-                    config: config.clone(),
-                    time_us: outcome.time_us(),
-                    joules: outcome.joules(),
-                });
-            }
-        }
-        known
-    };
-    let known: Vec<Vec<MeasuredConfig>> = problems.iter().map(known).collect();
+    let known: Vec<Vec<MeasuredConfig>> = problems.iter().map(|problem| measured_configs(&all, problem)).collect();
     if known.iter().all(Vec::is_empty) {
         return input("--measured: the datasets hold no working config of these problems");
     }

@@ -1,6 +1,7 @@
 //! `seqtune select`
 
-use crate::cli::choices::{Form, Origin, ServedSizes};
+use crate::cli::choices::{Form, Origin, ServedSizes, check_losses};
+use crate::cli::measured::{measured_configs, tried_on};
 use crate::cli::watched::Watched;
 use seqtune_choose::Predicted;
 use seqtune_choose::dispatch::{Dispatch, DispatchOptions, FixedChoice};
@@ -11,13 +12,12 @@ use seqtune_console::answer::{answer, answer_json, tell, warn};
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_console::value_parsers;
 use seqtune_data::stats::quantile;
-use seqtune_data::{MeasuredProblem, TriedConfig};
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::threads::cores;
 use seqtune_kernel::{Config, Device, Kernel, Objective, Problem, count_noun, limits};
 use seqtune_predict::search::WIDTH;
-use seqtune_predict::{MeasuredConfig, Model, Predictor, Quality, Query};
+use seqtune_predict::{Model, Predictor, Quality, Query};
 use std::path::{Path, PathBuf};
 
 /// Chooses the few configs to build that lose least over many problems
@@ -104,15 +104,13 @@ pub fn run(args: Args) -> Result<()> {
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let asked = weighted_problems(&kernel, &args.problems)?;
     let predictor = Predictor::new(&kernel, &model)?;
-    if model.meta.device_calibration.is_of_tuned() {
-        return input("the model learned tuned configs alone, so that it does not know what other configs lose");
-    }
-    let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
+    check_losses(&model)?;
+    let points = || Predicted::with_predictor(&kernel, &predictor, model.digest(), &device).with_width(args.width);
     let problems: Vec<Problem> = asked.iter().map(|asked| asked.problem.clone()).collect();
     // few problems have room for more configs each, among which some may serve several
     let candidates = (COLUMNS / problems.len()).clamp(8, 64);
     let options = LossOptions { objective: args.objective, candidates, configs: COLUMNS, threads: cores() };
-    let watched = Watched::new(points, LossOptions::questions(problems.len()));
+    let watched = Watched::new(points(), LossOptions::questions(problems.len()));
     let table = LossTable::predict(&kernel, &watched, &problems, &options);
     watched.end();
     let mut table = table?;
@@ -136,8 +134,7 @@ pub fn run(args: Args) -> Result<()> {
         Form::Csv => origin.csv(&rows),
         Form::Json => origin.json(&rows)?,
         code => {
-            let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
-            let dispatch = dispatch(&args, &origin, &device, points, &rows)?;
+            let dispatch = dispatch(&args, &origin, &device, points(), &rows)?;
             code.code(&dispatch).unwrap_or_default()
         }
     };
@@ -208,11 +205,7 @@ fn add_measured(
         return Ok(0);
     }
     let tables = seqtune_console::inputs::tables(&args.measured, Some(&predictor.kernel().name))?;
-    let on_device = |tried: &&MeasuredProblem, devices: &[Device]| devices[tried.device].is_called(&device.name);
-    let all: Vec<&MeasuredProblem> = tables
-        .iter()
-        .flat_map(|own| own.table.problems.iter().filter(|tried| on_device(tried, &own.table.devices)))
-        .collect();
+    let all = tried_on(device, &tables).map_err(|e| e.at_place("--measured"))?;
     let mut count = 0;
     for (row, problem) in problems.iter().enumerate() {
         let known = measured_configs(&all, problem);
@@ -245,17 +238,6 @@ fn legal(configs: &[Config], losses: &[f64]) -> Vec<Config> {
     configs.iter().zip(losses).filter(|(_, loss)| loss.is_finite()).map(|(config, _)| config.clone()).collect()
 }
 
-fn measured_configs(all: &[&MeasuredProblem], problem: &Problem) -> Vec<MeasuredConfig> {
-    let mut known: Vec<MeasuredConfig> = Vec::new();
-    for TriedConfig { config, outcome } in all.iter().filter(|tried| tried.problem == *problem).flat_map(|t| &t.results)
-    {
-        if known.iter().all(|other| other.config != *config) && outcome.time_us().is_some() {
-            known.push(MeasuredConfig { config: config.clone(), time_us: outcome.time_us(), joules: outcome.joules() });
-        }
-    }
-    known
-}
-
 /// What each problem takes of a set, and what it loses.
 fn loss_of_set(table: &LossTable, found: &Selection) -> SetLoss {
     let best = |row: &Vec<f64>| {
@@ -271,7 +253,7 @@ fn dispatch(
     args: &Args,
     origin: &Origin,
     device: &Device,
-    points: Predicted,
+    points: Predicted<&Predictor>,
     rows: &[ServedSizes],
 ) -> Result<Dispatch> {
     let fixed = |row: &ServedSizes| FixedChoice { problem: row.problem.clone(), config: row.config.clone() };

@@ -1,20 +1,20 @@
 //! A model's answers with their progress.
 
-use seqtune_choose::{Point, Points, Predicted};
+use seqtune_choose::{Point, Points};
 use seqtune_console::progress::Bar;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, Objective, Problem};
 use std::sync::{Mutex, PoisonError};
 
 /// A model's answers, with a bar that counts them.
-pub struct Watched {
-    points: Predicted,
+pub struct Watched<P> {
+    points: P,
     bar: Mutex<(Bar, usize)>,
 }
 
-impl Watched {
+impl<P: Points> Watched<P> {
     /// With a bar for so many questions.
-    pub fn new(points: Predicted, questions: usize) -> Watched {
+    pub fn new(points: P, questions: usize) -> Watched<P> {
         Watched { points, bar: Mutex::new((Bar::new("problems asked", questions as u64), 0)) }
     }
 
@@ -30,7 +30,7 @@ impl Watched {
     }
 }
 
-impl Points for Watched {
+impl<P: Points> Points for Watched<P> {
     fn best(&self, problem: &Problem, objective: Objective, top: usize) -> Result<Vec<Point>> {
         let found = self.points.best(problem, objective, top);
         self.step();

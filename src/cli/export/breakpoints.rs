@@ -1,6 +1,6 @@
 //! `seqtune export breakpoints`
 
-use crate::cli::choices::{Form, Origin, ServedSizes, VariedField};
+use crate::cli::choices::{Form, Origin, ServedSizes, VariedField, check_losses};
 use crate::cli::watched::Watched;
 use seqtune_choose::breakpoints::{Breakpoints, DEFAULT_SIZES, Line, LossPair, loss_pairs, margin};
 use seqtune_choose::dispatch::Dispatch;
@@ -81,11 +81,9 @@ pub fn run(args: BreakpointArgs) -> Result<()> {
     model.check_objective(args.objective)?;
     let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
     let predictor = Predictor::new(&kernel, &model)?;
-    if model.meta.device_calibration.is_of_tuned() {
-        return input("the model learned tuned configs alone, so that it does not know what other configs lose");
-    }
+    check_losses(&model)?;
     let asked = lines(&args, &kernel, &device)?;
-    let points = Predicted::new(&kernel, &model, &device)?.with_width(args.width);
+    let points = Predicted::with_predictor(&kernel, &predictor, model.digest(), &device).with_width(args.width);
     let sizes: usize = asked.iter().map(|line| line.sizes.len()).sum();
     let points = Watched::new(points, LossOptions::questions(sizes));
     let options = LossOptions { objective: args.objective, threads: cores(), ..LossOptions::default() };

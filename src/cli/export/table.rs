@@ -1,5 +1,6 @@
 //! `seqtune export table`
 
+use crate::cli::choices::check_losses;
 use crate::cli::goal::Goal;
 use crate::cli::validate::certified_rows::CertifiedRows;
 use seqtune_choose::Predicted;
@@ -173,12 +174,10 @@ fn words_of_others(others: &[TableName]) -> String {
 
 /// Refuses what the model did not learn.
 fn check_goal(args: &TableArgs, model: &Model) -> Result<()> {
-    match args.within.is_some() && model.meta.device_calibration.is_of_tuned() {
-        true => input(
-            "--within: the model learned tuned configs alone, so that it does not know what other configs lose; name the rows with --rows",
-        ),
-        false => args.goal.check(model),
+    if args.within.is_some() {
+        check_losses(model).map_err(|e| Error::Input(format!("--within: {e}; name the rows with --rows")))?;
     }
+    args.goal.check(model)
 }
 
 /// Configs at the sizes that were asked for, by table.
