@@ -2,6 +2,7 @@
 
 use seqtune_choose::dispatch::{Dispatch, MARK};
 use seqtune_choose::losses::speed_lost;
+use seqtune_data::formats::names;
 use seqtune_kernel::error::{Error, Result, input};
 use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
 use seqtune_kernel::{Config, Kernel, Problem};
@@ -19,6 +20,9 @@ pub fn check_losses(model: &Model) -> Result<()> {
         false => Ok(()),
     }
 }
+
+/// Columns of losses, whose names a field or a parameter does not take.
+const LOSSES: [&str; 2] = ["loss_percent", "loss_percent_of_95"];
 
 /// Forms of a file of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,44 +112,50 @@ impl Origin<'_> {
     }
 
     /// Comma-separated values, below a comment that says where they come from. pandas reads them with `comment="#"`.
-    pub fn csv(&self, rows: &[ServedSizes]) -> String {
+    ///
+    /// # Errors
+    /// `Error::Failed` where they cannot be written.
+    pub fn csv(&self, rows: &[ServedSizes]) -> Result<String> {
+        let grounds = seqtune_kernel::spelling::c_comment(&self.grounds);
+        let about = format!("# {}: kernel {}, model {}; {grounds}\n", Origin::made_by(), self.kernel.name, self.digest);
+        let table = self.cells(rows).map_err(|e| Error::Failed(format!("writing CSV: {e}")))?;
+        Ok(about + &String::from_utf8_lossy(&table))
+    }
+
+    fn cells(&self, rows: &[ServedSizes]) -> std::result::Result<Vec<u8>, csv::Error> {
         let kernel = self.kernel;
-        let mut text = format!(
-            "# {}: kernel {}, model {}; {}\n",
-            Origin::made_by(),
-            kernel.name,
-            self.digest,
-            seqtune_kernel::spelling::c_comment(&self.grounds)
-        );
         let varied = rows.first().and_then(|row| row.varied);
         let mut columns: Vec<String> = Vec::new();
-        for field in &kernel.fields {
+        for (field, name) in kernel.fields.iter().zip(names::fields(kernel, &LOSSES)) {
             match varied.filter(|varied| varied.name == field.name) {
-                Some(varied) => columns.extend(["first", "last"].map(|end| format!("{}_{end}", varied.name))),
-                None => columns.push(field.name.clone()),
+                Some(_) => columns.extend(["first", "last"].map(|end| format!("{name}_{end}"))),
+                None => columns.push(name),
             }
         }
-        columns.extend(kernel.parameters.iter().map(|own| own.name.clone()));
-        columns.push("loss_percent".into());
-        if rows.iter().any(|row| row.stated.is_some()) {
-            columns.push("loss_percent_of_95".into());
-        }
-        text += &(columns.join(",") + "\n");
-        for row in rows {
-            let mut cells: Vec<String> = Vec::new();
-            for (field, value) in kernel.fields.iter().zip(&row.problem.values) {
-                match row.varied.filter(|varied| varied.name == field.name) {
-                    Some(varied) => cells.extend([varied.least.to_string(), varied.greatest.to_string()]),
-                    None => cells.push(field.show(*value)),
+        columns.extend(names::parameters(kernel, &LOSSES));
+        let losses = if rows.iter().any(|row| row.stated.is_some()) { &LOSSES[..] } else { &LOSSES[..1] };
+        columns.extend(losses.iter().map(|name| name.to_string()));
+        let mut bytes = Vec::new();
+        {
+            let mut writer = csv::Writer::from_writer(&mut bytes);
+            writer.write_record(columns)?;
+            for row in rows {
+                let mut cells: Vec<String> = Vec::new();
+                for (field, value) in kernel.fields.iter().zip(&row.problem.values) {
+                    match row.varied.filter(|varied| varied.name == field.name) {
+                        Some(varied) => cells.extend([varied.least, varied.greatest].map(|size| size.to_string())),
+                        None => cells.push(field.show(*value)),
+                    }
                 }
+                let values = row.config.0.iter().zip(&kernel.parameters);
+                cells.extend(values.map(|(choice, own)| own.show(*choice as usize)));
+                let losses = std::iter::once(row.loss).chain(row.stated);
+                cells.extend(losses.map(|loss| format!("{:.3}", 100.0 * speed_lost(loss))));
+                writer.write_record(cells)?;
             }
-            let values = row.config.0.iter().zip(&kernel.parameters).map(|(choice, own)| own.show(*choice as usize));
-            cells.extend(values);
-            cells.push(format!("{:.3}", 100.0 * speed_lost(row.loss)));
-            cells.extend(row.stated.map(|stated| format!("{:.3}", 100.0 * speed_lost(stated))));
-            text += &(cells.join(",") + "\n");
+            writer.flush()?;
         }
-        text
+        Ok(bytes)
     }
 
     /// The same as JSON: an object with where it comes from, and a list.

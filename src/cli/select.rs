@@ -131,7 +131,7 @@ pub fn run(args: Args) -> Result<()> {
         |(at, problem)| ServedSizes { problem, varied: None, config: chosen[at], loss: set.losses[at], stated: None };
     let rows: Vec<ServedSizes> = problems.iter().enumerate().map(served).collect();
     let text = match form {
-        Form::Csv => origin.csv(&rows),
+        Form::Csv => origin.csv(&rows)?,
         Form::Json => origin.json(&rows)?,
         code => {
             let dispatch = dispatch(&args, &origin, &device, points(), &rows)?;

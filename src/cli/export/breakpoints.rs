@@ -102,7 +102,7 @@ pub fn run(args: BreakpointArgs) -> Result<()> {
         return Ok(());
     };
     let text = match form {
-        Form::Csv => origin.csv(&rows),
+        Form::Csv => origin.csv(&rows)?,
         Form::Json => origin.json(&rows)?,
         code => dispatch.and_then(|dispatch| code.code(&dispatch)).unwrap_or_default(),
     };
