@@ -1,8 +1,8 @@
 //! Expressions as C++17; names are spelled in `seqtune_kernel::spelling`.
 
-use crate::dispatch::languages::Language;
+use crate::dispatch::languages::{Language, Operators};
 use seqtune_kernel::canonical::Canonical;
-use seqtune_kernel::expressions::{Binary, Unary};
+use seqtune_kernel::expressions::Unary;
 
 /// C++17.
 pub(crate) struct Cpp;
@@ -29,29 +29,18 @@ impl Language for Cpp {
         }
     }
 
-    fn binary(&self, op: Binary, a: &str, b: &str) -> String {
-        let infix = |sign: &str| format!("({a} {sign} {b})");
-        let truth = |sign: &str| format!("detail::truth({a} {sign} {b})");
-        let call = |function: &str| format!("{function}({a}, {b})");
-        match op {
-            Binary::Add => infix("+"),
-            Binary::Sub => infix("-"),
-            Binary::Mul => infix("*"),
-            Binary::Div => infix("/"),
-            Binary::FloorDiv => call("detail::floor_div"),
-            Binary::Mod => call("detail::modulo"),
-            Binary::CeilDiv => call("detail::ceil_div"),
-            Binary::Pow => call("std::pow"),
-            Binary::Min => call("std::fmin"),
-            Binary::Max => call("std::fmax"),
-            Binary::Eq => truth("=="),
-            Binary::Ne => truth("!="),
-            Binary::Le => truth("<="),
-            Binary::Ge => truth(">="),
-            Binary::Lt => truth("<"),
-            Binary::Gt => truth(">"),
-            Binary::And => format!("detail::truth({a} != 0.0 && {b} != 0.0)"),
-            Binary::Or => format!("detail::truth({a} != 0.0 || {b} != 0.0)"),
+    fn operators(&self) -> Operators {
+        Operators {
+            truth: "detail::truth",
+            and: "&&",
+            or: "||",
+            divide: None,
+            floor_div: "detail::floor_div",
+            modulo: "detail::modulo",
+            ceil_div: "detail::ceil_div",
+            power: "std::pow",
+            least: "std::fmin",
+            most: "std::fmax",
         }
     }
 

@@ -14,14 +14,59 @@ pub(crate) trait Language {
     /// An operation on one operand.
     fn unary(&self, op: Unary, a: &str) -> String;
 
+    /// The words of operations on two operands.
+    fn operators(&self) -> Operators;
+
     /// An operation on two.
-    fn binary(&self, op: Binary, a: &str, b: &str) -> String;
+    fn binary(&self, op: Binary, a: &str, b: &str) -> String {
+        let words = self.operators();
+        let infix = |sign: &str| format!("({a} {sign} {b})");
+        let truth = |sign: &str| format!("{}({a} {sign} {b})", words.truth);
+        let both = |word: &str| format!("{}({a} != 0.0 {word} {b} != 0.0)", words.truth);
+        let call = |function: &str| format!("{function}({a}, {b})");
+        match op {
+            Binary::Add => infix("+"),
+            Binary::Sub => infix("-"),
+            Binary::Mul => infix("*"),
+            Binary::Div => words.divide.map_or_else(|| infix("/"), call),
+            Binary::FloorDiv => call(words.floor_div),
+            Binary::Mod => call(words.modulo),
+            Binary::CeilDiv => call(words.ceil_div),
+            Binary::Pow => call(words.power),
+            Binary::Min => call(words.least),
+            Binary::Max => call(words.most),
+            Binary::Eq => truth("=="),
+            Binary::Ne => truth("!="),
+            Binary::Le => truth("<="),
+            Binary::Ge => truth(">="),
+            Binary::Lt => truth("<"),
+            Binary::Gt => truth(">"),
+            Binary::And => both(words.and),
+            Binary::Or => both(words.or),
+        }
+    }
 
     /// One of two values: the first where the condition is not 0.
     fn select(&self, condition: &str, yes: &str, no: &str) -> String;
 
     /// A statement that gives a value a name, indented by four columns.
     fn statement(&self, name: &str, value: &str) -> String;
+}
+
+/// Functions and words that languages call differently.
+pub(crate) struct Operators {
+    /// 1 of what holds, else 0.
+    pub(crate) truth: &'static str,
+    pub(crate) and: &'static str,
+    pub(crate) or: &'static str,
+    /// Where the sign raises an error instead.
+    pub(crate) divide: Option<&'static str>,
+    pub(crate) floor_div: &'static str,
+    pub(crate) modulo: &'static str,
+    pub(crate) ceil_div: &'static str,
+    pub(crate) power: &'static str,
+    pub(crate) least: &'static str,
+    pub(crate) most: &'static str,
 }
 
 /// Characters of a part that is written within another at most; longer ones get a name.

@@ -1,8 +1,8 @@
 //! Expressions as Python.
 
-use crate::dispatch::languages::Language;
+use crate::dispatch::languages::{Language, Operators};
 use seqtune_kernel::canonical::Canonical;
-use seqtune_kernel::expressions::{Binary, Unary};
+use seqtune_kernel::expressions::Unary;
 
 /// Python 3.9 or later.
 pub(crate) struct Python;
@@ -29,29 +29,18 @@ impl Language for Python {
         }
     }
 
-    fn binary(&self, op: Binary, a: &str, b: &str) -> String {
-        let infix = |sign: &str| format!("({a} {sign} {b})");
-        let truth = |sign: &str| format!("float({a} {sign} {b})");
-        let call = |function: &str| format!("{function}({a}, {b})");
-        match op {
-            Binary::Add => infix("+"),
-            Binary::Sub => infix("-"),
-            Binary::Mul => infix("*"),
-            Binary::Div => call("_divide"),
-            Binary::FloorDiv => call("_floor_div"),
-            Binary::Mod => call("_modulo"),
-            Binary::CeilDiv => call("_ceil_div"),
-            Binary::Pow => call("_power"),
-            Binary::Min => call("_least"),
-            Binary::Max => call("_most"),
-            Binary::Eq => truth("=="),
-            Binary::Ne => truth("!="),
-            Binary::Le => truth("<="),
-            Binary::Ge => truth(">="),
-            Binary::Lt => truth("<"),
-            Binary::Gt => truth(">"),
-            Binary::And => format!("float({a} != 0.0 and {b} != 0.0)"),
-            Binary::Or => format!("float({a} != 0.0 or {b} != 0.0)"),
+    fn operators(&self) -> Operators {
+        Operators {
+            truth: "float",
+            and: "and",
+            or: "or",
+            divide: Some("_divide"),
+            floor_div: "_floor_div",
+            modulo: "_modulo",
+            ceil_div: "_ceil_div",
+            power: "_power",
+            least: "_least",
+            most: "_most",
         }
     }
 

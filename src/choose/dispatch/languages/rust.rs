@@ -1,8 +1,8 @@
 //! Expressions as Rust.
 
-use crate::dispatch::languages::Language;
+use crate::dispatch::languages::{Language, Operators};
 use seqtune_kernel::canonical::Canonical;
-use seqtune_kernel::expressions::{Binary, Unary};
+use seqtune_kernel::expressions::Unary;
 
 /// Rust, edition 2021 or later.
 pub(crate) struct Rust;
@@ -29,29 +29,18 @@ impl Language for Rust {
         }
     }
 
-    fn binary(&self, op: Binary, a: &str, b: &str) -> String {
-        let infix = |sign: &str| format!("({a} {sign} {b})");
-        let truth = |sign: &str| format!("truth({a} {sign} {b})");
-        let call = |function: &str| format!("{function}({a}, {b})");
-        match op {
-            Binary::Add => infix("+"),
-            Binary::Sub => infix("-"),
-            Binary::Mul => infix("*"),
-            Binary::Div => infix("/"),
-            Binary::FloorDiv => call("floor_div"),
-            Binary::Mod => call("modulo"),
-            Binary::CeilDiv => call("ceil_div"),
-            Binary::Pow => call("f64::powf"),
-            Binary::Min => call("f64::min"),
-            Binary::Max => call("f64::max"),
-            Binary::Eq => truth("=="),
-            Binary::Ne => truth("!="),
-            Binary::Le => truth("<="),
-            Binary::Ge => truth(">="),
-            Binary::Lt => truth("<"),
-            Binary::Gt => truth(">"),
-            Binary::And => format!("truth({a} != 0.0 && {b} != 0.0)"),
-            Binary::Or => format!("truth({a} != 0.0 || {b} != 0.0)"),
+    fn operators(&self) -> Operators {
+        Operators {
+            truth: "truth",
+            and: "&&",
+            or: "||",
+            divide: None,
+            floor_div: "floor_div",
+            modulo: "modulo",
+            ceil_div: "ceil_div",
+            power: "f64::powf",
+            least: "f64::min",
+            most: "f64::max",
         }
     }
 
