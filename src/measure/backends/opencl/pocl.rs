@@ -105,8 +105,20 @@ fn of_file_system(folder: &Path) -> Option<libc::statvfs> {
 mod tests {
     use super::*;
 
+    /// In a process of its own, which has one thread: what it sets would move the environment under other tests.
     #[test]
     fn listing_devices_adds_no_variable_while_other_threads_may_start_processes() {
+        let name = "backends::opencl::pocl::tests::alone_listing_devices_adds_no_variable";
+        let mut test = std::process::Command::new(std::env::current_exe().unwrap());
+        test.args(["--ignored", "--exact", name, "--test-threads", "1"]).env_remove(PLUGINS[0]);
+        let output = test.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    }
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn alone_listing_devices_adds_no_variable() {
         set_up();
         let names = || std::env::vars_os().map(|(name, _)| name).collect::<std::collections::BTreeSet<_>>();
         let before = names();
