@@ -44,12 +44,17 @@ impl CertifiedRows {
     /// `Error::File` or `Error::Input` where it is none, or of another kernel.
     pub fn read(path: &Path, kernel: &Kernel) -> Result<CertifiedRows> {
         let text = read_stream(path, limits::LIST)?;
-        let rows: CertifiedRows = serde_json::from_str(&text)
+        let mut rows: CertifiedRows = serde_json::from_str(&text)
             .map_err(|e| Error::Input(format!("{}: is no file of certified rows: {e}", path.display())))?;
-        match rows.kernel == kernel.name {
-            true => Ok(rows),
-            false => input(format!("{}: has rows of kernel {}, not of {}", path.display(), rows.kernel, kernel.name)),
+        if rows.kernel != kernel.name {
+            return input(format!("{}: has rows of kernel {}, not of {}", path.display(), rows.kernel, kernel.name));
         }
+        // a file that Python wrote has numbers in Python's form
+        for row in &mut rows.rows {
+            let problem = kernel.problem(&row.problem).map_err(|e| e.at_place(path.display()))?;
+            row.problem = kernel.show_problem(&problem);
+        }
+        Ok(rows)
     }
 
     /// The predicted configs of its certified rows, by problem.

@@ -10,6 +10,7 @@ True
 from typing import Literal
 
 from seqtune._seqtune import Device, Kernel, Model, Pick, Prediction, Space, __version__
+from seqtune.certifying import Certificate, certify
 from seqtune.chooser import Chooser, ConfigStanding, Standing
 from seqtune.errors import (
     ConfigError,
@@ -31,6 +32,7 @@ from seqtune.predictor import Predictor
 from seqtune.sweeping import Invalid, Sweep, sweep
 
 __all__ = [
+    "Certificate",
     "Chooser",
     "ConfigError",
     "ConfigStanding",
@@ -58,6 +60,7 @@ __all__ = [
     "UnavailableError",
     "UnseenDeviceWarning",
     "__version__",
+    "certify",
     "shipped",
     "sweep",
 ]

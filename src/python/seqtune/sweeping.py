@@ -125,7 +125,7 @@ def sweep(
         raise InputError(f"sample={shown(sample)} is neither a whole number from 1 to 1,000,000 nor None")
     kernel = kernel_of(kernel)
     device = device if isinstance(device, Device) else Device(device)
-    given = [kernel.problem(problem) for problem in _listed(kernel, problems)]
+    given = [kernel.problem(problem) for problem in listed(kernel, problems)]
     if not given:
         raise InputError("no problem is given, so that nothing is measured")
     plan = [(problem, configs_of(kernel, problem, device, sample, seed)) for problem in given]
@@ -135,7 +135,7 @@ def sweep(
     counts = {"measured": 0, "failed": 0, "found": 0}
     held: list[Failure] = []
     try:
-        with _progress(sum(len(configs) for _, configs in plan), progress) as advance:
+        with progress_of(sum(len(configs) for _, configs in plan), progress) as advance:
             for problem, configs in plan:
                 for config in configs:
                     _one(book, measure, (problem, config), counts, held)
@@ -189,7 +189,7 @@ def _one(
         return
     while held:
         _book(book, held.pop(0))
-    book.append_times(problem, config, _seconds(outcome))
+    book.append_times(problem, config, seconds_of(outcome))
     counts["measured"] += 1
 
 
@@ -206,7 +206,8 @@ def _book(book: Journal, failure: Failure) -> None:
     book.invalid(problem, config, (invalid.kind, invalid.why))
 
 
-def _seconds(outcome: Any) -> list[float]:
+def seconds_of(outcome: Any) -> list[float]:
+    """What ``measure`` returned, as samples of seconds."""
     try:
         if isinstance(outcome, (str, bytes, bool)):  # characters are no samples, and True is no second
             raise TypeError("a text or a truth value")
@@ -221,7 +222,8 @@ def _seconds(outcome: Any) -> list[float]:
         raise InputError(f"measure returned {shown(outcome)}: it returns seconds, a list of them, or None") from error
 
 
-def _listed(kernel: Kernel, problems: Problems) -> Iterable[Problem]:
+def listed(kernel: Kernel, problems: Problems) -> Iterable[Problem]:
+    """Problems one by one, in whatever form they are given."""
     if is_single(problems):
         return [problems]
     columns = columns_of(kernel, problems)
@@ -255,7 +257,7 @@ def configs_of(
 
 
 @contextmanager
-def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
+def progress_of(total: int, shown: bool, unit: str = "config") -> Iterator[Callable[[], None]]:
     """A bar in terminals and notebooks where tqdm is installed, else a line now and then on a terminal."""
     if not shown:
         yield lambda: None
@@ -265,13 +267,13 @@ def _progress(total: int, shown: bool) -> Iterator[Callable[[], None]]:
     except ImportError:
         tqdm = None
     if tqdm is None:  # what is raised below is no consequence of that
-        yield _lines(total)
+        yield _lines(total, unit)
         return
-    with tqdm(total=total, unit="config", dynamic_ncols=True) as bar:
+    with tqdm(total=total, unit=unit, dynamic_ncols=True) as bar:
         yield lambda: None if bar.update(1) else None
 
 
-def _lines(total: int) -> Callable[[], None]:
+def _lines(total: int, unit: str) -> Callable[[], None]:
     state = {"done": 0, "next": time.monotonic() + 1.0}
 
     def advance() -> None:
@@ -279,7 +281,7 @@ def _lines(total: int) -> Callable[[], None]:
         last = state["done"] == total
         if sys.stderr.isatty() and (last or time.monotonic() >= state["next"]):
             state["next"] = time.monotonic() + 1.0
-            sys.stderr.write(f"\r{int(state['done'])} of {total} configs" + ("\n" if last else ""))
+            sys.stderr.write(f"\r{int(state['done'])} of {total} {unit}s" + ("\n" if last else ""))
             sys.stderr.flush()
 
     return advance
