@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Compares the answers of the shipped models between processors that qemu-user emulates: with AVX2 and fused products, and with neither.
+# Compares the answers of the shipped models between this processor and others that qemu-user emulates: x86-64 with AVX2 and fused products, with
+# neither, and aarch64.
 #
 #   scripts/checks/hosts.sh [SEQTUNE]     the program, target/debug/seqtune where none is named
 #
 # It asks models of every kind for 300 problems in all, as JSON, with one thread, with four, and for some one at a time. Emulated processors,
-# which are a hundred times as slow, answer some of them. All must be the same bytes. `scripts/setup.sh qemu` installs the emulator.
+# which are a hundred times as slow, answer some of them. All must be the same bytes. For aarch64 a program without libraries in C is built, which
+# prints the bits of all numbers. `scripts/setup.sh qemu` installs the emulator.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 program=$(realpath "${1:-target/debug/seqtune}")
@@ -49,6 +51,8 @@ answers() {
             || { tail -3 "$work/log" >&2; exit 1; }
     done <"$work/asked" >"$into"
 }
+vectors=$(grep -om1 avx512f /proc/cpuinfo || grep -om1 avx2 /proc/cpuinfo || echo "no AVX2")
+echo "hosts: this processor has $vectors"
 answers "$work/here" 50 1
 lines=$(wc -l <"$work/here")
 [ "$lines" = 300 ] || { echo "hosts: $lines answers instead of 300" >&2; exit 1; }
@@ -75,4 +79,24 @@ for cpu in Haswell Nehalem; do
     answers "$work/there" some 1 "$qemu" -cpu "$cpu"
     compare "an emulated $cpu ($([ $cpu = Haswell ] && echo "AVX2 and FMA" || echo "neither AVX nor FMA"))"
 done
+# aarch64, by a program of its own on both processors
+other=aarch64-unknown-linux-musl
+emulator=$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)
+if [ -z "$emulator" ] || ! rustup target add $other >"$work/log" 2>&1; then
+    echo "skipped: an emulated aarch64; it takes qemu-aarch64 and \`rustup target add $other\`"
+    exit $status
+fi
+build=(cargo build --quiet -p seqtune-predict --example answers)
+"${build[@]}"
+# the compiler's own linker: there is no compiler for C of that processor
+CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld "${build[@]}" --target $other
+built=${CARGO_TARGET_DIR:-target}
+bits() {
+    while read -r model quality device count _; do
+        "$@" "models/$model" "$quality" "$device" "$work/$model-$quality.some"
+    done <"$work/models"
+}
+bits "$built/debug/examples/answers" >"$work/here"
+bits "$emulator" "$built/$other/debug/examples/answers" >"$work/there"
+compare "an emulated aarch64"
 exit $status
