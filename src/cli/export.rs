@@ -1,9 +1,13 @@
 //! `seqtune export`
 
+mod about;
+mod aiter;
 mod breakpoints;
+mod candidates;
 mod clblast;
 mod dataset;
 mod header;
+mod megatron;
 mod miopen;
 mod table;
 
@@ -51,6 +55,8 @@ enum To {
     Inductor(InductorArgs),
     Table(table::TableArgs),
     Breakpoints(breakpoints::BreakpointArgs),
+    Megatron(megatron::MegatronExportArgs),
+    Aiter(aiter::AiterExportArgs),
 }
 
 /// Exports a lookup table of configs for PyTorch Inductor
@@ -159,6 +165,8 @@ pub fn run(args: Args) -> Result<()> {
         To::Inductor(args) => inductor_table(args),
         To::Table(args) => table::run(args),
         To::Breakpoints(args) => breakpoints::run(args),
+        To::Megatron(args) => megatron::run(args),
+        To::Aiter(args) => aiter::run(args),
         To::Header(args) => header::run(args),
         To::Clblast(args) => clblast::run(args),
     }

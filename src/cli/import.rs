@@ -1,5 +1,6 @@
 //! `seqtune import`
 
+mod aiter;
 mod clblast;
 mod clocks;
 mod miopen;
@@ -9,7 +10,7 @@ mod tables;
 mod triton;
 
 use clap::Subcommand;
-use options::{Strictness, field_source, left_behind, readable, texts};
+use options::{Strictness, left_behind, readable, texts};
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::Twice;
 use seqtune_data::formats::autoheuristic;
@@ -47,6 +48,7 @@ enum From {
     Clocks(clocks::ClocksArgs),
     Triton(triton::TritonArgs),
     Tables(tables::TablesArgs),
+    Aiter(aiter::AiterArgs),
 }
 
 /// Imports measurements of PyTorch's AutoHeuristic (mm, mixed_mm, flex_attention)
@@ -66,7 +68,7 @@ struct AutoHeuristicArgs {
     #[arg(long)]
     device: Option<String>,
     /// Column of another name, or a value, for a field without a column
-    #[arg(long, value_name = "FIELD=COLUMN", value_parser = field_source)]
+    #[arg(long, value_name = "FIELD=COLUMN", value_parser = seqtune_console::value_parsers::field_source)]
     set: Vec<FieldSource>,
     #[command(flatten)]
     strictness: Strictness,
@@ -86,6 +88,7 @@ pub fn run(args: Args) -> Result<()> {
         From::T4(args) => sweeps::run(args, read_t4),
         From::Triton(args) => triton::run(args),
         From::Tables(args) => tables::run(args),
+        From::Aiter(args) => aiter::run(args),
         From::Clblast(args) => clblast::run(args),
         From::Clocks(args) => clocks::run(args),
     }

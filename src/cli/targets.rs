@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 /// Targets with a subcommand of `export` each.
-pub const TARGETS: [&str; 5] = ["header", "inductor", "miopen", "clblast", "kernel-tuner"];
+pub const TARGETS: [&str; 7] = ["header", "inductor", "miopen", "clblast", "kernel-tuner", "megatron", "aiter"];
 
 /// The words of `export TARGET` for those of `export table … --for TARGET … --from FILE…`; `None` of other command lines.
 pub fn words_of_target(words: &[OsString]) -> Option<Vec<OsString>> {

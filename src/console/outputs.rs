@@ -60,8 +60,10 @@ pub enum Kind {
     ClblastJson,
     /// Rows that are certified to be never slower than the default.
     CertifiedRows,
-    /// A table of vLLM or SGLang, or what stands beside such tables.
+    /// A table of vLLM, SGLang or Megatron-Core, or what stands beside such tables.
     EngineTable,
+    /// A tuned table of AITER.
+    AiterTable,
 }
 
 impl Kind {
@@ -83,6 +85,7 @@ impl Kind {
             Kind::ClblastJson => "file of sections for CLBlast",
             Kind::CertifiedRows => "file of certified rows",
             Kind::EngineTable => "table of an engine",
+            Kind::AiterTable => "tuned table of AITER",
         }
     }
 
@@ -127,6 +130,7 @@ impl Kind {
             Kind::EngineTable => {
                 text.starts_with('{') && (text.contains("\"num_warps\"") || text.contains("\"seqtune\""))
             }
+            Kind::AiterTable => text.lines().next().is_some_and(|line| line.contains("kernelId")),
             Kind::MiopenText => text.lines().next().is_some_and(|line| line.contains('=') && line.contains(':')),
         }
     }
@@ -142,7 +146,7 @@ fn is_of_choices(text: &str, signs: &[&str]) -> bool {
 const ENDINGS: [(&str, &[Kind], &str); 5] = [
     ("sqt", &[Kind::Dataset], "`seqtune export dataset`"),
     ("jsonl", &[Kind::Dataset], "`seqtune export dataset`"),
-    ("csv", &[Kind::Csv, Kind::Choices], "`seqtune export csv`"),
+    ("csv", &[Kind::Csv, Kind::Choices, Kind::AiterTable], "`seqtune export csv`"),
     ("parquet", &[Kind::Parquet], "`seqtune export parquet`"),
     // of many kinds, none of which is a dataset
     ("json", &[], "`seqtune export kernel-tuner` or `export t4`"),

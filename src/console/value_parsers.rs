@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use seqtune_choose::ranges::Range;
 use seqtune_data::formats::inductor::Op;
+use seqtune_data::formats::values::FieldSource;
 use seqtune_data::recipe::Cache;
 use seqtune_predict::model::{Part, Target};
 use seqtune_predict::{Objective, Quality};
@@ -40,6 +41,15 @@ pub fn range(text: &str) -> Result<Range, String> {
         Some(Range { field: field.to_string(), least: least.parse().ok()?, greatest: greatest.parse().ok()? })
     };
     parts().ok_or_else(|| "write it as M=16..4096".into())
+}
+
+/// `FIELD=COLUMN` or `FIELD=VALUE`.
+///
+/// # Errors
+/// How it is written.
+pub fn field_source(text: &str) -> Result<FieldSource, String> {
+    let (name, value) = text.split_once('=').ok_or("write FIELD=VALUE, or FIELD=COLUMN of a file with columns")?;
+    Ok(FieldSource { field: name.trim().into(), from: value.trim().into() })
 }
 
 /// A word, what `--help` says of it, and what it stands for.

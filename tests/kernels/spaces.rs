@@ -161,6 +161,8 @@ fn problem_of(kernel: &Kernel) -> Vec<Problem> {
         "clocks" => "f32=40,integer=20,load_global=8,us_top=100,watts_top=200,us_low=150,watts_low=90".to_string(),
         "gemm_routine" | "xgemm" | "xgemm_direct" => "M=300,N=200,K=100".to_string(),
         "hub_convolution" => "width=4096,height=4096".to_string(),
+        "block_scaled_mm" | "gemm_a8w8_blockscale" | "gemm_a8w8" => "N=1536,K=7168,M=96".to_string(),
+        "selective_state_update" => "headdim=64,dstate=128,M=96,cache_dtype=float16".to_string(),
         "fused_moe" => "E=48,N=1344,M=96,dtype=fp8_w8a8,block_n=128,block_k=128".to_string(),
         "triton_flex_attention" => {
             "b=2,h=8,m=1000,n=128,kv_seq_length=999,dtype=float32,q_stride_0=1,q_stride_1=1,q_stride_2=1,q_stride_3=1,\

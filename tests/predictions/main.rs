@@ -6,6 +6,7 @@ mod common;
 mod answers;
 mod asked_device;
 mod calibrate;
+mod engine_tables;
 mod few_configs;
 mod goals;
 mod header;

@@ -124,3 +124,101 @@ fn a_log_of_missing_tables_becomes_the_tables_that_an_engine_looks_for() {
     let (_, err, code) = export(&["--for", "vllm", "--from", &log_path, "-o", &tables]);
     assert!(code == 2 && err.contains("--overwrite"), "{err}");
 }
+
+/// Compiled kernels of AITER by the rows of a product that they are for in the tables that follow, with their numbers.
+const COMPILED: [(u64, u32, &str); 3] = [
+    (64, 8, "16x64x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1"),
+    (512, 16, "64x64x128_16x16_32x32_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v1"),
+    (u64::MAX, 0, "128x128x128_16x16_32x32_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3"),
+];
+
+/// A tuned table of AITER for MI300X, and a row of another GPU.
+fn tuned_gemms() -> String {
+    let mut text = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n".to_string();
+    let mut add = |units: u32, m: u64, n: u64, k: u64| {
+        let (_, id, name) = COMPILED.iter().find(|(most, ..)| m <= *most).unwrap();
+        let us = (m * n * k) as f64 / 1e8 + 5.0;
+        text += &format!("{units},{m},{n},{k},{id},0,{us},a8w8_blockscale_1x128x128_256x{name},1,1,0.0\n");
+    };
+    for n in [512, 1536, 2112, 3072, 4096, 7168] {
+        for k in [512, 1536, 2048, 7168] {
+            [1, 16, 32, 64, 128, 256, 512, 1024, 4096].iter().for_each(|m| add(304, *m, n, k));
+        }
+    }
+    add(80, 16, 512, 512);
+    text
+}
+
+/// A model of made-up tables of AITER, in a folder, beside the table that it learned.
+fn model_of_gemms(folder: &Path) -> String {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let table = path(TUNED);
+    std::fs::write(&table, tuned_gemms()).unwrap();
+    let (data, model) = (path("data.sqt"), path("model"));
+    let (out, err, code) = run(&["import", "aiter", &table, "--device", "MI300X", "-o", &data]);
+    assert!(code == 0 && out.contains("216 records of gemm_a8w8_blockscale on MI300X"), "{out}{err}");
+    assert!(out.contains("left out, 1 row: of GPUs with other compute units than the 304 of MI300X"), "{out}");
+    let small = ["--epochs", "2", "--members", "1", "--width", "32", "--pseudo-labels", "1", "-o", &model];
+    let (out, err, code) = run(&[&["train", &data][..], &small].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    model
+}
+
+const TUNED: &str = "a8w8_blockscale_tuned_gemm.csv";
+
+/// Adds rows to the table of a folder for a file of it.
+fn add_rows(folder: &Path, model: &str, source: &str, to: &str, more: &[&str]) -> (String, String, i32) {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (from, table, to) = (path(source), path(TUNED), path(to));
+    let words = ["export", "table", model, "--for", "aiter", "--from", &from, "--extend", &table, "-o", &to];
+    run(&[&words[..], more].concat())
+}
+
+#[test]
+fn a_log_of_shapes_that_aiter_misses_becomes_rows_of_its_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let model = model_of_gemms(folder.path());
+    let missing = |m: u64, file: &str| {
+        format!(
+            "[aiter] shape is M:{m}, N:2304, K:7168, not found tuned config in /srv/{file}, will use default config!\n"
+        )
+    };
+    let log = missing(1, TUNED).repeat(2) + &missing(2048, TUNED) + &missing(8, "a8w8_tuned_gemm.csv");
+    std::fs::write(path("log"), log).unwrap();
+    let (out, err, code) = add_rows(folder.path(), &model, "log", "new.csv", &[]);
+    assert!(code == 0 && out.contains("new.csv: 2 rows added for MI300X, not measured"), "{out}{err}");
+    assert!(out.contains("learned on MI300X only"), "{out}");
+    assert!(out.contains("left out, 1 line: missed in a8w8_tuned_gemm.csv"), "{out}");
+    assert!(out.contains("AITER_CONFIG_GEMM_A8W8_BLOCKSCALE="), "{out}");
+    let text = std::fs::read_to_string(path("new.csv")).unwrap();
+    let rows: Vec<&str> = text.strip_prefix(&tuned_gemms()).unwrap().lines().collect();
+    assert!(rows.len() == 2 && rows[0].starts_with("304,1,2304,7168,") && rows[1].starts_with("304,2048,2304,7168,"));
+    let is_named = |row: &&str| {
+        let cells: Vec<&str> = row.split(',').collect();
+        COMPILED.iter().any(|(_, id, name)| cells[4] == id.to_string() && cells[7].ends_with(name))
+    };
+    assert!(rows.iter().all(is_named), "{rows:?}");
+    let about = std::fs::read_to_string(path("new.csv.seqtune.json")).unwrap();
+    assert!(about.contains("learned on MI300X only") && about.contains("\"model\":"), "{about}");
+    assert_other_sources(folder.path(), &model);
+}
+
+/// An untuned table is a source too; what is wrong gets one sentence, and nothing is written.
+fn assert_other_sources(folder: &Path, model: &str) {
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("untuned.csv", "M,N,K\n1, 2304, 7168\n16, 512, 512\nx,1,1\n");
+    let (out, err, code) = add_rows(folder, model, "untuned.csv", "of-list.csv", &[]);
+    assert!(code == 0 && out.contains("1 row added") && out.contains("1 shape: the table has a row"), "{out}{err}");
+    write("known", "M=16,N=512,K=512\n");
+    write("empty", "INFO\n");
+    for (source, more, said) in [
+        ("known", &[][..], "no shape needs a row; left out, 1 shape"),
+        ("empty", &[], "no line names a shape that a8w8_blockscale_tuned_gemm.csv lacks"),
+        ("untuned.csv", &["--strict"], "--strict"),
+    ] {
+        let (out, err, code) = add_rows(folder, model, source, "nothing.csv", more);
+        assert!(code == 2 && err.contains(said), "{source}: {code} {out}{err}");
+        assert!(!folder.join("nothing.csv").exists(), "{source}");
+    }
+}

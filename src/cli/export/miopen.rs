@@ -1,5 +1,6 @@
 //! `seqtune export miopen`
 
+use crate::cli::export::about::about_file;
 use clap::builder::PossibleValuesParser;
 use seqtune_console::answer::{answer, warn};
 use seqtune_console::inputs::{named_after, stem};
@@ -212,13 +213,6 @@ fn about_text(digests: serde_json::Map<String, serde_json::Value>, device: &Devi
         "seqtune": env!("CARGO_PKG_VERSION"), "models": digests, "device": device.name, "grounds": grounds, "command": command_line(),
     });
     format!("{about:#}\n")
-}
-
-/// The file that says what a database's rows rest on.
-fn about_file(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(".seqtune.json");
-    PathBuf::from(name)
 }
 
 /// `learned on MI50 only`: the devices of any of these solvers' models.

@@ -11,7 +11,8 @@ use seqtune_console::answer::{answer, warn};
 use seqtune_console::outputs::{Kind, Replace, claim_all, command_line};
 use seqtune_console::value_parsers;
 use seqtune_data::BadRows;
-use seqtune_data::formats::engine_tables::{Engine, NamedField, ROW, TableName, is_device_name, name_in, write};
+use seqtune_data::formats::engine_tables::{Engine, ROW, TableName, is_device_name, name_in, write};
+use seqtune_data::formats::shape_lists::{NamedField, ShapeList};
 use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::files::{read_stream, write_whole};
 use seqtune_kernel::threads::cores;
@@ -157,7 +158,7 @@ pub fn run(args: TableArgs) -> Result<()> {
         None => "not measured".to_string(),
         Some(evidence) => format!("{}, others the default", evidence.words_of(&kernel, &asked_rows)),
     };
-    tell(&args, &folder, &format!("{what}, {measured}; {}{left_out}{}", grounds.words(), asked.bad.text()));
+    tell(&args, &kernel, &folder, &format!("{what}, {measured}; {}{left_out}{}", grounds.words(), asked.bad.text()));
     Ok(())
 }
 
@@ -258,14 +259,18 @@ fn engine(args: &TableArgs) -> Engine {
 }
 
 /// Says what was written, and where the engine looks for it.
-fn tell(args: &TableArgs, folder: &Path, what: &str) {
+fn tell(args: &TableArgs, kernel: &Kernel, folder: &Path, what: &str) {
     let output = args.output.display();
-    let place = match args.engine.as_str() {
-        "huggingface" => "copy the tables into torch-ext/PACKAGE/configs".to_string(),
-        "sglang" => format!("SGLANG_MOE_CONFIG_DIR={output}"),
+    let place = match (args.engine.as_str(), kernel.name.as_str()) {
+        ("huggingface", _) => "copy the tables into torch-ext/PACKAGE/configs".to_string(),
+        ("sglang", "block_scaled_mm") => "copy the tables into sglang/srt/layers/quantization/configs".to_string(),
+        ("sglang", _) => format!("SGLANG_MOE_CONFIG_DIR={output}"),
+        (_, "block_scaled_mm") => {
+            "copy the tables into vllm/model_executor/layers/quantization/utils/configs".to_string()
+        }
         _ => format!("VLLM_TUNED_CONFIG_FOLDER={output}"),
     };
-    if engine(args) == Engine::Sglang && args.triton.is_none() {
+    if place.starts_with("SGLANG") && args.triton.is_none() {
         warn("SGLang looks in configs/triton_VERSION of a folder; --triton makes that one");
     }
     answer(&format!("{}: {what}\n{place}", folder.display()));
@@ -277,20 +282,13 @@ fn read(args: &TableArgs) -> Result<AskedTables> {
     for path in &args.from {
         let text = read_stream(path, limits::LIST)?;
         let place = path.display().to_string();
-        let header = columns(&text);
+        let list = ShapeList::from_text(&text);
         for (at, line) in text.lines().enumerate().map(|(at, line)| (at, line.trim())) {
             let place = || format!("{place}, line {}", at + 1);
-            let found = match (&header, name_in(line)) {
-                (_, Some(name)) => TableName::read(name),
-                (Some(_), None) if at == 0 => continue,
-                (Some(names), None) if !line.is_empty() => {
-                    Ok(shape(names.iter().zip(line.split(',')).map(|(name, value)| field(name, value)).collect()))
-                }
-                (None, None) if is_shape(line) => {
-                    let pairs = line.split(',').filter_map(|part| part.split_once('='));
-                    Ok(shape(pairs.map(|(name, value)| field(name, value)).collect()))
-                }
-                _ => continue,
+            let found = match (name_in(line), list.shape(at, line)) {
+                (Some(name), _) => TableName::read(name),
+                (None, Some(fields)) => Ok(shape(fields)),
+                (None, None) => continue,
             };
             asked.lines += 1;
             match found {
@@ -306,27 +304,6 @@ fn read(args: &TableArgs) -> Result<AskedTables> {
         ),
         _ => Ok(asked),
     }
-}
-
-/// The columns of comma-separated values: names alone in the first line.
-fn columns(text: &str) -> Option<Vec<&str>> {
-    let first = text.lines().next()?;
-    let names: Vec<&str> = first.split(',').map(str::trim).collect();
-    let is_name = |name: &&str| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    (names.len() > 1 && names.iter().all(is_name)).then_some(names)
-}
-
-/// Whether a line is a shape: pairs of names and values alone.
-fn is_shape(line: &str) -> bool {
-    !line.starts_with('#')
-        && line.split(',').all(|part| part.split_once('=').is_some_and(|(name, _)| !name.contains(' ')))
-}
-
-fn field(name: &str, value: &str) -> NamedField {
-    NamedField { name: name.trim().into(), value: value.trim().into() }
 }
 
 /// A table of a shape, of no device yet. Its rows are those of the options.

@@ -3,7 +3,6 @@
 use seqtune_console::answer::warn;
 use seqtune_console::outputs::{Kind, Replace, claim};
 use seqtune_data::formats::opened::{self, OpenedText};
-use seqtune_data::formats::values::FieldSource;
 use seqtune_data::{BadRows, Dataset, Twice};
 use seqtune_kernel::count_noun;
 use seqtune_kernel::error::{Result, input};
@@ -93,12 +92,6 @@ pub fn readable<F, T>(files: &[F], strict: bool, read: &dyn Fn(&F) -> Result<T>)
 /// As [`readable`].
 pub fn texts(files: &[PathBuf], strict: bool) -> Result<Vec<OpenedText>> {
     Ok(readable(files, strict, &|path| opened::texts(path))?.concat())
-}
-
-/// `FIELD=COLUMN` or `FIELD=VALUE`.
-pub fn field_source(text: &str) -> std::result::Result<FieldSource, String> {
-    let (name, value) = text.split_once('=').ok_or("write FIELD=VALUE, or FIELD=COLUMN of a file with columns")?;
-    Ok(FieldSource { field: name.trim().into(), from: value.trim().into() })
 }
 
 /// What an import left out, in lines behind its summary; `what` is a row or a config.

@@ -1,6 +1,6 @@
 //! `seqtune import triton`
 
-use crate::cli::import::options::{Target, field_source, left_behind, texts};
+use crate::cli::import::options::{Target, left_behind, texts};
 use seqtune_data::formats::triton;
 use seqtune_data::formats::values::FieldSource;
 use seqtune_kernel::count_noun;
@@ -30,7 +30,7 @@ pub struct TritonArgs {
     #[arg(long, value_delimiter = ',', value_name = "FIELDS")]
     key: Vec<String>,
     /// Value of a field that is not in the key
-    #[arg(long, value_name = "FIELD=VALUE", value_parser = field_source)]
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = seqtune_console::value_parsers::field_source)]
     set: Vec<FieldSource>,
     #[command(flatten)]
     target: Target,

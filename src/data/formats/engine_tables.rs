@@ -2,12 +2,13 @@
 //! for each number of tokens. An engine takes the row whose number is nearest.
 //!
 //! Sources of the form: `get_config_file_name` and `get_moe_configs` of `fused_moe.py` in vLLM 0.33.0 and of `fused_moe_triton_config.py`
-//! in SGLang 0.5.9.
+//! in SGLang 0.5.9; `get_w8a8_block_fp8_configs` of `fp8_utils.py` and `get_ssm_configs` of `mamba_ssm.py` in vLLM 0.33.0.
 
 use crate::bad_rows::{BadRows, Twice};
 use crate::dataset::{Dataset, Header};
 use crate::formats::opened::OpenedText;
 use crate::formats::origins::described_device;
+use crate::formats::shape_lists::NamedField;
 use crate::formats::values::{self, NamedValue};
 use crate::recipe::Provenance;
 use crate::record::{Outcome, Record, Tuned};
@@ -19,6 +20,9 @@ use std::collections::{BTreeMap, HashMap};
 /// The field whose values are the rows of a table.
 pub const ROW: &str = "M";
 
+/// Fields that stand behind the GPU in a name.
+const BEHIND: [&str; 5] = ["cache_dtype", "dtype", "block_n", "block_k", "per_channel_quant"];
+
 /// An engine, by how it writes names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
@@ -26,15 +30,6 @@ pub enum Engine {
     Vllm,
     /// SGLang: a list in a name has a blank behind its comma.
     Sglang,
-}
-
-/// A field with its value, as a name has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamedField {
-    /// Name of the field.
-    pub name: String,
-    /// Its value.
-    pub value: String,
 }
 
 /// What the name of a table tells.
@@ -80,10 +75,13 @@ impl TableName {
     /// The name as an engine looks for it.
     pub fn write(&self, engine: Engine) -> String {
         let value = |name: &str| self.fields.iter().find(|field| field.name == name).map(|field| field.value.as_str());
-        let is_behind = |name: &str| ["dtype", "block_n", "block_k", "per_channel_quant"].contains(&name);
+        let is_behind = |name: &str| BEHIND.contains(&name);
         let shape = self.fields.iter().filter(|field| !is_behind(&field.name));
         let shape = shape.map(|NamedField { name, value }| format!("{name}={value}"));
         let mut text = shape.collect::<Vec<_>>().join(",") + &format!(",device_name={}", self.device);
+        if let Some(dtype) = value("cache_dtype") {
+            text += &format!(",cache_dtype={dtype}");
+        }
         if let Some(dtype) = value("dtype").filter(|dtype| *dtype != "auto") {
             text += &format!(",dtype={dtype}");
         }
@@ -301,7 +299,8 @@ pub fn write(kernel: &Kernel, rows: &BTreeMap<u64, Config>) -> String {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 4] = [
+    const NAMES: [&str; 5] = [
+        "headdim=64,dstate=128,device_name=NVIDIA_H200,cache_dtype=float32.json",
         "E=8,N=14336,device_name=NVIDIA_H100_80GB_HBM3.json",
         "E=16,N=1536,device_name=NVIDIA_L40S,dtype=fp8_w8a8,block_shape=[128,128].json",
         "N=4096,K=1024,device_name=NVIDIA_L40S,dtype=fp8_w8a8,block_shape=[64,128].json",

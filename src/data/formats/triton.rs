@@ -8,13 +8,14 @@ use crate::dataset::{Dataset, Header};
 use crate::formats::listed::{self, CUT, Listed};
 use crate::formats::opened::OpenedText;
 use crate::formats::origins::Origins;
-use crate::formats::values::{self, FieldSource, NamedValue};
+use crate::formats::triton_config::{ConfigFault, config_of, field_text};
+use crate::formats::values::FieldSource;
 use crate::recipe::Provenance;
 use crate::record::{InvalidityKind, Measurement, Outcome, Record};
 use seqtune_kernel::error::{Error, Result, input, quote};
-use seqtune_kernel::kernel_toml::spec::{Field, FieldKind};
+use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::limits::{SAMPLE_US, ZERO_BESIDE_US};
-use seqtune_kernel::{Config, ConfigSpace, Device, Kernel};
+use seqtune_kernel::{ConfigSpace, Device, Kernel};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -52,14 +53,6 @@ pub struct ImportedTriton {
     /// Rows that cannot be read, or whose problem or config is none of the kernel's.
     pub bad: BadRows,
 }
-
-/// Launch options of a config, the value that Triton takes where none is stated, and how else parameters of that meaning are called.
-const LAUNCH: [(&str, Option<i64>, &str); 4] = [
-    ("num_warps", Some(4), "numwarps"),
-    ("num_stages", Some(3), "numstages"),
-    ("num_ctas", Some(1), "numctas"),
-    ("maxnreg", None, "maxnreg"),
-];
 
 /// Name of an entry of a key that is no field.
 const NO_FIELD: &str = "_";
@@ -171,85 +164,14 @@ fn read(text: &str) -> Result<(Vec<Value>, Listed)> {
     }
 }
 
-/// An entry of a key as a field's value is written.
-fn field_text(field: &Field, value: &Value) -> String {
-    let Some(text) = value.as_str().filter(|_| field.kind == FieldKind::Choice) else {
-        return values::field(field, value);
-    };
-    let text = text.trim_start_matches("torch.");
-    let short = match text {
-        "float16" => "f16",
-        "bfloat16" => "bf16",
-        "float32" => "f32",
-        "float64" => "f64",
-        other => other,
-    };
-    let has = |name: &str| field.labels.iter().any(|label| label == name);
-    if has(text) || !has(short) { text.into() } else { short.into() }
-}
-
-/// Whether a field of a config leaves the program as it is.
-fn is_unset(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        Value::Bool(true) => false,
-    }
-}
-
-/// Why a row is no record.
-enum Fault {
-    /// The kernel has no parameter for what is set.
-    Unsaid(String),
-    Bad(String),
-}
-
-/// A config of a kernel. Whatever is set has to be a parameter.
-fn config_of(kernel: &Kernel, config: &Value) -> std::result::Result<Config, Fault> {
-    let has = |name: &str| kernel.parameters.iter().any(|p| p.name == name);
-    let bad = |what: &str| Fault::Bad(what.into());
-    let fields = config.as_object().ok_or_else(|| bad("a config is no object"))?;
-    let kwargs = config["kwargs"].as_object().ok_or_else(|| bad("a config has no kwargs"))?;
-    let mut pairs: Vec<(&str, Value)> = kwargs.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    let unsaid = |name: &str, value: &Value| {
-        let value = quote(&value.to_string());
-        Err(Fault::Unsaid(format!("{} is `{value}`, and the kernel has no parameter for it", quote(name))))
-    };
-    for (name, usual, other) in LAUNCH {
-        let value = &config[name];
-        let stated = if value.is_null() { usual } else { value.as_f64().map(|x| x as i64) };
-        let own = [name, other].into_iter().find(|own| has(own) && !kwargs.contains_key(*own));
-        match own {
-            // no limit of the registers is 0
-            Some(own) if value.is_null() => pairs.push((own, stated.unwrap_or(0).into())),
-            Some(own) => pairs.push((own, value.clone())),
-            None if kwargs.contains_key(name) || stated == usual => {}
-            None => return unsaid(name, value),
-        }
-    }
-    let launch = |name: &str| LAUNCH.iter().any(|(own, ..)| *own == name);
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "kwargs" && !launch(name)) {
-        match has(name) && !kwargs.contains_key(name) {
-            true => pairs.push((name, value.clone())),
-            false if is_unset(value) => {}
-            false => return unsaid(name, value),
-        }
-    }
-    let named = pairs.iter().map(|(name, value)| NamedValue { name, value });
-    values::config(kernel, named).map_err(|e| Fault::Bad(e.to_string()))
-}
-
 /// Times in microseconds; `None` of a config that failed, whose median is infinite.
-fn samples(times: &Value) -> std::result::Result<Option<Vec<f32>>, Fault> {
+fn samples(times: &Value) -> std::result::Result<Option<Vec<f32>>, ConfigFault> {
     let one = std::slice::from_ref(times);
     let list = times.as_array().map_or(one, Vec::as_slice);
     if list.first().is_some_and(Value::is_null) {
         return Ok(None);
     }
-    let bad = |what: String| Err(Fault::Bad(what));
+    let bad = |what: String| Err(ConfigFault::Bad(what));
     // a quantile may be infinite where the median is not
     let finite: Option<Vec<f64>> =
         list.iter().filter(|ms| !ms.is_null()).map(|ms| ms.as_f64().map(|ms| ms * 1e3)).collect();
@@ -347,8 +269,8 @@ impl Collector<'_> {
                     Some(rule) => *self.imported.left_out.entry(rule.to_string()).or_insert(0) += 1,
                     None => self.book(&shown, self.kernel.show_config(&config).into(), samples, at, &place),
                 },
-                Err(Fault::Unsaid(reason)) => self.imported.unsaid.add(&reason, &place),
-                Err(Fault::Bad(reason)) => self.imported.bad.add(&reason, &place),
+                Err(ConfigFault::Unsaid(reason)) => self.imported.unsaid.add(&reason, &place),
+                Err(ConfigFault::Bad(reason)) => self.imported.bad.add(&reason, &place),
             }
         }
     }

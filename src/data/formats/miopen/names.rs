@@ -103,7 +103,7 @@ mod tests {
             ("gfx942130_2024-12", Some("MI300X")),
             ("gfx942e4", None),
             ("gfx94250", None),
-            ("gfx950100", None),
+            ("gfx950100", Some("MI355X")),
             ("gfx803_36", None),
             ("gfx803_64", None),
             ("gfx110136", None),
