@@ -16,12 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         _ => Quality::Auto,
     };
     let model = Model::load(&Model::file_for(path.as_ref(), None, quality)?)?;
-    let known = |device: &&seqtune_predict::Device| device.is_called(&words[2]);
-    let device = model.meta.devices.iter().find(known).ok_or_else(|| format!("{path} did not learn {device}"))?;
+    let device = seqtune_predict::device_for(&model.meta.devices, Some(device), |_| None)?;
     let kernel = Kernel::open(&Model::kernels_in(path.as_ref())?[0])?;
     let lines = std::fs::read_to_string(file)?;
     let problems = lines.lines().map(|line| kernel.problem(line)).collect::<Result<Vec<_>, _>>()?;
-    let query = Query { top: 3, ..Query::new(device) };
+    let query = Query { top: 3, ..Query::new(&device) };
     for (line, answer) in lines.lines().zip(Predictor::new(&kernel, &model)?.predict(&problems, &query)?) {
         println!("{line}");
         for one in answer.candidates {

@@ -99,6 +99,12 @@ impl BadRows {
         }
     }
 
+    /// The commonest reason with its example; `None` where nothing is left out.
+    pub fn commonest(&self) -> Option<String> {
+        let (reason, counts) = self.0.iter().max_by_key(|(_, counts)| counts.rows)?;
+        Some(format!("the commonest reason: {reason}, such as {}", counts.example))
+    }
+
     /// A line for each reason and one for its example, each behind a line break.
     pub fn text(&self) -> String {
         let line = |(reason, counts): (&String, &Counts)| {

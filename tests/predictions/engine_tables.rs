@@ -110,7 +110,7 @@ fn what_no_table_can_be_made_of_gets_one_sentence_and_nothing_is_written() {
     write("far.json", &Value::from(vec![config(7, 7, 7, 1, 1)]).to_string());
     for (source, more, said) in [
         ("empty", &[][..], "no source has a tuning key"),
-        ("cut", &[], "is no whole object of JSON"),
+        ("cut", &[], "is cut off, or no JSON"),
         ("rec", &["--strict"], "has no field `speed`"),
         ("rec", &["--function", "nothing"], "no key of nothing needs a row"),
         ("keys", &["--extend", "@other.json"], "is a table of sm103, not of sm90"),

@@ -184,12 +184,14 @@ fn a_log_of_shapes_that_aiter_misses_becomes_rows_of_its_table() {
             "[aiter] shape is M:{m}, N:2304, K:7168, not found tuned config in /srv/{file}, will use default config!\n"
         )
     };
-    let log = missing(1, TUNED).repeat(2) + &missing(2048, TUNED) + &missing(8, "a8w8_tuned_gemm.csv");
+    let other = missing(8, "a8w8_tuned_gemm.csv") + &missing(8, "x").replace("/srv/x", "CKGEMM or asmGEMM");
+    let log = missing(1, TUNED).repeat(2) + &missing(2048, TUNED) + &other;
     std::fs::write(path("log"), log).unwrap();
     let (out, err, code) = add_rows(folder.path(), &model, "log", "new.csv", &[]);
     assert!(code == 0 && out.contains("new.csv: 2 rows added for MI300X, not measured"), "{out}{err}");
     assert!(out.contains("learned on MI300X only"), "{out}");
     assert!(out.contains("left out, 1 line: missed in a8w8_tuned_gemm.csv"), "{out}");
+    assert!(out.contains("left out, 1 line: missed in CKGEMM or asmGEMM"), "{out}");
     assert!(out.contains("AITER_CONFIG_GEMM_A8W8_BLOCKSCALE="), "{out}");
     let text = std::fs::read_to_string(path("new.csv")).unwrap();
     let rows: Vec<&str> = text.strip_prefix(&tuned_gemms()).unwrap().lines().collect();
@@ -216,6 +218,8 @@ fn assert_other_sources(folder: &Path, model: &str) {
         ("known", &[][..], "no shape needs a row; left out, 1 shape"),
         ("empty", &[], "no line names a shape that a8w8_blockscale_tuned_gemm.csv lacks"),
         ("untuned.csv", &["--strict"], "--strict"),
+        ("known", &["--device", "H200"], "exists for gfx942, gfx950, not for H200"),
+        ("log", &["--table", "other.csv"], "missed in a8w8_blockscale_tuned_gemm.csv"),
     ] {
         let (out, err, code) = add_rows(folder, model, source, "nothing.csv", more);
         assert!(code == 2 && err.contains(said), "{source}: {code} {out}{err}");

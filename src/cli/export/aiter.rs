@@ -34,9 +34,14 @@ pub struct AiterExportArgs {
     /// comma-separated values, such as a8w8_blockscale_untuned_gemm.csv, names the fields in its first line.
     #[arg(required = true)]
     sources: Vec<PathBuf>,
-    /// Tuned table of the release, such as a8w8_blockscale_tuned_gemm.csv
-    #[arg(long, value_name = "TABLE")]
-    extend: PathBuf,
+    /// Tuned tables of the release, such as a8w8_blockscale_tuned_gemm.csv and those of its folder model_configs
+    ///
+    /// All their rows are kept. Of two rows for a shape on one GPU the first counts.
+    #[arg(long, required = true, num_args = 1.., value_name = "TABLE")]
+    extend: Vec<PathBuf>,
+    /// Name of the table's file in logs [default: that of the first table to extend]
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
     /// Kernel: a name, or the path of a folder [default: that of the model]
     #[arg(long)]
     kernel: Option<String>,
@@ -77,12 +82,14 @@ pub fn run(args: AiterExportArgs) -> Result<()> {
     let kernel = seqtune_console::inputs::kernel(&name)?;
     let model = Model::load_as(&args.model, &kernel.name, Quality::Auto)?;
     model.check_objective(args.objective)?;
-    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
-    let table = GemmTable::read(&read_source(&args.extend)?)?;
+    let device = seqtune_console::inputs::device_among(&model.meta.devices, args.device.as_deref())?;
+    kernel.check_device(&device)?;
+    seqtune_console::inputs::warn_of_unseen(&model.meta, &device);
+    let table = table_to_extend(&args)?;
     let candidates = candidates(&kernel, &device, &table)?;
     let asked = asked_shapes(&args, &kernel, &device, &table)?;
     let about = about_file(&args.output);
-    let read: Vec<PathBuf> = args.sources.iter().chain([&args.extend]).cloned().collect();
+    let read: Vec<PathBuf> = args.sources.iter().chain(&args.extend).cloned().collect();
     claim(&args.output, Kind::AiterTable, args.replace, &read)?;
     claim(&about, Kind::EngineTable, args.replace, &read)?;
     let predictor = Predictor::new(&kernel, &model)?;
@@ -92,13 +99,16 @@ pub fn run(args: AiterExportArgs) -> Result<()> {
     let problems: Vec<Vec<Problem>> = asked.problems.iter().map(|problem| vec![problem.clone()]).collect();
     let judged = JudgedConfigs::judge(&kernel, &device, &points, &problems, Some(&candidates), &options)?;
     points.end();
+    let saw = seqtune_console::inputs::saw(&model.meta, &device);
     let mut rows = Vec::new();
     for (at, problem) in asked.problems.iter().enumerate() {
         let Some(best) = judged.best(at) else {
             return input(format!("no kernel of {} is legal for {}", table.place, kernel.brief_problem(problem)));
         };
         let config = &judged.configs[best];
-        rows.push(NewRow { problem, config, us: predicted_us(&predictor, &device, problem, config)? });
+        // of a device that it never saw the model tells no time
+        let us = if saw { predicted_us(&predictor, &device, problem, config)? } else { 0.0 };
+        rows.push(NewRow { problem, config, us });
     }
     let text = table.with_rows(&kernel, &device, &rows)?;
     let grounds = predictor.grounds(&device).words();
@@ -116,9 +126,24 @@ pub fn run(args: AiterExportArgs) -> Result<()> {
         device.name,
         left_out(&asked),
         variable(table.file_name()),
-        args.output.display()
+        std::path::absolute(&args.output).unwrap_or(args.output.clone()).display()
     ));
     Ok(())
+}
+
+/// The tables to extend, as one.
+fn table_to_extend(args: &AiterExportArgs) -> Result<GemmTable> {
+    let mut tables = args.extend.iter().map(|path| {
+        let table = GemmTable::read(&read_source(path)?)?;
+        table.check_rows()?;
+        Ok(table)
+    });
+    let Some(first) = tables.next() else { return input("--extend names no table") };
+    let mut whole = first?;
+    for table in tables {
+        whole.add_table(&table?)?;
+    }
+    Ok(whole)
 }
 
 /// The time that the model predicts for a config; 0 where it knows none.
@@ -155,6 +180,7 @@ fn candidates(kernel: &Kernel, device: &Device, table: &GemmTable) -> Result<Vec
 /// The shapes of the sources that the table has no row for.
 fn asked_shapes(args: &AiterExportArgs, kernel: &Kernel, device: &Device, table: &GemmTable) -> Result<AskedShapes> {
     let mut asked = AskedShapes::default();
+    let name = args.table.as_deref().unwrap_or(table.file_name());
     let problems = table.problems(kernel, device);
     let known: HashSet<String> = problems.iter().map(|problem| kernel.show_problem(problem)).collect();
     let mut seen = HashSet::new();
@@ -162,12 +188,12 @@ fn asked_shapes(args: &AiterExportArgs, kernel: &Kernel, device: &Device, table:
         let file = read_source(path)?;
         let list = ShapeList::from_text(&file.text);
         for (at, line) in file.text.lines().enumerate() {
-            let Some(fields) = shape_of(at, line, &list, table, &mut asked) else { continue };
+            let Some(fields) = shape_of(at, line, &list, name, &mut asked) else { continue };
             asked.lines += 1;
             match aiter::problem(kernel, &fields) {
+                Ok(problem) if !seen.insert(kernel.show_problem(&problem)) => {}
                 Ok(problem) if known.contains(&kernel.show_problem(&problem)) => asked.kept += 1,
-                Ok(problem) if seen.insert(kernel.show_problem(&problem)) => asked.problems.push(problem),
-                Ok(_) => {}
+                Ok(problem) => asked.problems.push(problem),
                 Err(e) => asked.bad.add(&e.to_string(), &format!("{}, line {}", file.place, at + 1)),
             }
         }
@@ -176,7 +202,7 @@ fn asked_shapes(args: &AiterExportArgs, kernel: &Kernel, device: &Device, table:
     match (asked.lines, asked.problems.is_empty()) {
         (0, _) => input(format!(
             "no line names a shape that {} lacks, as AITER logs it, or a shape such as M=16,N=2112,K=7168{}",
-            quote(table.file_name()),
+            quote(name),
             left_out(&asked).replace('\n', "; ")
         )),
         (_, true) => input(format!("no shape needs a row{}", left_out(&asked).replace('\n', "; "))),
@@ -184,22 +210,14 @@ fn asked_shapes(args: &AiterExportArgs, kernel: &Kernel, device: &Device, table:
     }
 }
 
-/// The shape of a line; one that a log misses in another table is counted.
-fn shape_of(
-    at: usize,
-    line: &str,
-    list: &ShapeList,
-    table: &GemmTable,
-    asked: &mut AskedShapes,
-) -> Option<Vec<NamedField>> {
+/// The shape of a line; one that a log misses in another table than `name` is counted.
+fn shape_of(at: usize, line: &str, list: &ShapeList, name: &str, asked: &mut AskedShapes) -> Option<Vec<NamedField>> {
     let Some(missing) = missing_in(line) else { return list.shape(at, line) };
-    match missing.table {
-        Some(other) if other != table.file_name() => {
-            *asked.others.entry(other).or_insert(0) += 1;
-            None
-        }
-        _ => Some(missing.fields),
+    if missing.table == name {
+        return Some(missing.fields);
     }
+    *asked.others.entry(missing.table).or_insert(0) += 1;
+    None
 }
 
 /// What is said of shapes that got no row.
@@ -209,7 +227,11 @@ fn left_out(asked: &AskedShapes) -> String {
         text += &format!("\nleft out, {}: the table has a row", count_noun(asked.kept, "shape"));
     }
     for (table, count) in &asked.others {
-        text += &format!("\nleft out, {}: missed in {}", count_noun(*count, "line"), quote(table));
+        text += &format!(
+            "\nleft out, {}: missed in {}; --table names the one that is meant",
+            count_noun(*count, "line"),
+            quote(table)
+        );
     }
     text + &asked.bad.text()
 }

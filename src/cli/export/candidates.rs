@@ -53,9 +53,9 @@ impl JudgedConfigs {
         least(&self.losses[row])
     }
 
-    /// The place of the config that loses least on average over all rows; `None` where each is forbidden somewhere.
+    /// The place of the config that loses least on average over all rows. Where it is forbidden it loses everything.
     pub fn best_for_all(&self) -> Option<usize> {
-        let sum = |config: usize| self.losses.iter().map(|row| row[config]).sum();
+        let sum = |config: usize| self.losses.iter().map(|row| row[config].min(1.0)).sum();
         least(&(0..self.configs.len()).map(sum).collect::<Vec<f64>>())
     }
 

@@ -52,6 +52,9 @@ pub struct MegatronExportArgs {
     /// Table whose rows are kept, since Megatron-Core reads the first table that it finds and no other
     #[arg(long, value_name = "FILE")]
     extend: Option<PathBuf>,
+    /// Fields that the data types behind a key are, in order, such as mat1_dtype,mat2_dtype; `_` for none [default: dtype]
+    #[arg(long, value_delimiter = ',', value_name = "FIELD,...")]
+    types: Vec<String>,
     /// Values of a field that keys do not have, such as tokens=2048,8192
     ///
     /// Of several, a row has the config that loses least on average.
@@ -94,10 +97,13 @@ struct Plan {
     rows: Vec<AskedRow>,
     /// Keys that a kept table has.
     kept: usize,
-    /// Keys of other functions, with the first of these, and of other architectures.
+    /// Keys of other functions and of other architectures, each with the first of these.
     others: usize,
     first_other: Option<String>,
     elsewhere: usize,
+    first_elsewhere: Option<String>,
+    /// Keys with the problem of an earlier one, from which only their data types tell them.
+    alike: usize,
     bad: BadRows,
 }
 
@@ -109,8 +115,10 @@ pub fn run(args: MegatronExportArgs) -> Result<()> {
     if args.within.is_some() {
         check_losses(&model).map_err(|e| Error::Input(format!("--within: {e}")))?;
     }
-    let device = seqtune_console::inputs::device_for(&model.meta, args.device.as_deref())?;
+    let device = seqtune_console::inputs::device_among(&model.meta.devices, args.device.as_deref())?;
     let architecture = architecture(&device)?;
+    kernel.check_device(&device)?;
+    seqtune_console::inputs::warn_of_unseen(&model.meta, &device);
     let output = args.output.join(format!("{architecture}.json"));
     let mut table = match &args.extend {
         Some(path) => TunedTable::read(&read_source(path)?, &architecture)?,
@@ -118,7 +126,7 @@ pub fn run(args: MegatronExportArgs) -> Result<()> {
     };
     let before = table.len();
     let plan = plan(&args, &kernel, &architecture, &table)?;
-    let candidates = candidates(&args, &kernel)?;
+    let candidates = candidates(&args, &kernel, &plan.function)?;
     claim(&output, Kind::EngineTable, args.replace, &args.sources)?;
     let predictor = Predictor::new(&kernel, &model)?;
     let points = Predicted::with_predictor(&kernel, &predictor, model.digest(), &device);
@@ -149,12 +157,23 @@ pub fn run(args: MegatronExportArgs) -> Result<()> {
         left_out(&plan),
         args.output.display()
     ));
-    if candidates.is_none() && kernel.instances.is_none() {
+    warn_of_rows(&plan, candidates.is_some() || kernel.instances.is_some());
+    Ok(())
+}
+
+/// Warns of rows that may not serve: `are_listed` says whether the function's configs are known.
+fn warn_of_rows(plan: &Plan, are_listed: bool) {
+    if plan.alike > 0 {
+        warn(&format!(
+            "{} another one's config, since no field tells their data types apart; --types names fields for these",
+            if plan.alike == 1 { "1 key has".into() } else { format!("{} keys have", plan.alike) }
+        ));
+    }
+    if !are_listed {
         warn(
             "Megatron-Core ignores a row whose config is none of the function's own; --candidates names files that list them",
         );
     }
-    Ok(())
 }
 
 /// Adds the rows; says in words which of them are not there.
@@ -191,11 +210,12 @@ fn fill(
 /// What is said of keys that got no row.
 fn left_out(plan: &Plan) -> String {
     let mut text = String::new();
+    let elsewhere = plan.first_elsewhere.clone().unwrap_or_default();
     let first = quote(plan.first_other.as_deref().unwrap_or_default());
     for (count, why) in [
         (plan.kept, "the table that is extended has a row".to_string()),
         (plan.others, format!("of other functions, first {first}; --function names the one that is meant")),
-        (plan.elsewhere, "of other architectures".to_string()),
+        (plan.elsewhere, format!("of other architectures, first {}", quote(&elsewhere))),
     ] {
         if count > 0 {
             text += &format!("\nleft out, {}: {why}", count_noun(count, "key"));
@@ -227,21 +247,38 @@ fn plan(args: &MegatronExportArgs, kernel: &Kernel, architecture: &str, table: &
     }
     let wanted = args.function.clone().unwrap_or_else(|| kernel.name.clone());
     let function = function(&wanted, &asked, table)?;
+    let is_field = |name: &String| name == "_" || kernel.fields.iter().any(|field| field.name == *name);
+    if let Some(other) = args.types.iter().find(|name| !is_field(name)) {
+        return input(format!("--types {}: is no field of {}", quote(other), kernel.name));
+    }
     let sets = sets(args, kernel)?;
-    let mut plan =
-        Plan { function, rows: Vec::new(), kept: 0, others: 0, first_other: None, elsewhere: 0, bad: asked.bad };
-    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut plan = Plan {
+        function,
+        rows: Vec::new(),
+        kept: 0,
+        others: 0,
+        first_other: None,
+        elsewhere: 0,
+        first_elsewhere: None,
+        alike: 0,
+        bad: asked.bad,
+    };
+    let (mut seen, mut distinct) = (BTreeSet::new(), BTreeSet::new());
     for own in asked.keys {
         if own.function.as_deref().is_some_and(|name| !is_same_function(name, &wanted)) {
             plan.others += 1;
             plan.first_other = plan.first_other.or(own.function);
         } else if own.architecture.as_deref().is_some_and(|name| name != architecture) {
             plan.elsewhere += 1;
+            plan.first_elsewhere = plan.first_elsewhere.or(own.architecture);
         } else if table.has(&plan.function, &own.key.text) {
             plan.kept += 1;
         } else if seen.insert(own.key.text.clone()) {
-            match problems(kernel, &own.key, &sets) {
-                Ok(problems) => plan.rows.push(AskedRow { key: own.key.text, problems }),
+            match problems(args, kernel, &own.key, &sets) {
+                Ok(problems) => {
+                    plan.alike += !distinct.insert(kernel.show_problem(&problems[0])) as usize;
+                    plan.rows.push(AskedRow { key: own.key.text, problems });
+                }
                 Err(e) => plan.bad.add(&e.to_string(), &own.key.text),
             }
         }
@@ -289,19 +326,24 @@ fn sets(args: &MegatronExportArgs, kernel: &Kernel) -> Result<Vec<Map<String, Va
     Ok(all)
 }
 
-fn problems(kernel: &Kernel, key: &TuningKey, sets: &[Map<String, Value>]) -> Result<Vec<Problem>> {
-    sets.iter().map(|set| key.problem(kernel, set)).collect()
+fn problems(
+    args: &MegatronExportArgs,
+    kernel: &Kernel,
+    key: &TuningKey,
+    sets: &[Map<String, Value>],
+) -> Result<Vec<Problem>> {
+    sets.iter().map(|set| key.problem(kernel, set, &args.types)).collect()
 }
 
 /// The configs that the function lists, each once; `None` where no file is named.
-fn candidates(args: &MegatronExportArgs, kernel: &Kernel) -> Result<Option<Vec<Config>>> {
+fn candidates(args: &MegatronExportArgs, kernel: &Kernel, function: &str) -> Result<Option<Vec<Config>>> {
     if args.candidates.is_empty() {
         return Ok(None);
     }
     let (mut found, mut bad, mut listed) = (Vec::new(), BadRows::default(), 0);
     for path in &args.candidates {
         let file = read_source(path)?;
-        for value in listed_configs(&file)? {
+        for value in listed_configs(&file, function)? {
             listed += 1;
             match config_of(kernel, &value) {
                 Ok(config) if !found.contains(&config) => found.push(config),
@@ -314,10 +356,13 @@ fn candidates(args: &MegatronExportArgs, kernel: &Kernel) -> Result<Option<Vec<C
         bad.refuse(listed)?;
     }
     match found.is_empty() {
-        true => input(format!("--candidates: no config is one of {}{}", kernel.name, bad.text().replace('\n', "; "))),
+        true => {
+            let reason = bad.commonest().unwrap_or_default();
+            input(format!("--candidates: no config is one of {}; {reason}", kernel.name))
+        }
         false => {
-            if bad.rows() > 0 {
-                warn(&format!("--candidates{}", bad.text().replace('\n', "; ")));
+            if let Some(reason) = bad.commonest() {
+                warn(&format!("--candidates: {} left out; {reason}", count_noun(bad.rows(), "config")));
             }
             Ok(Some(found))
         }

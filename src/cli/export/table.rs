@@ -35,10 +35,10 @@ const ABOUT: &str = "seqtune.json";
 pub struct TableArgs {
     /// Folder of the model
     model: PathBuf,
-    /// Engine: vllm, sglang or huggingface; also header, inductor, miopen, clblast and kernel-tuner
+    /// Engine: vllm, sglang or huggingface; also megatron, aiter, header, inductor, miopen, clblast and kernel-tuner
     ///
-    /// The last five are the subcommands of `export` of these names, with their options: `--for header --from sizes.txt` is `export header` of
-    /// the sizes.
+    /// The last seven are the subcommands of `export` of these names, with their options, such as `export megatron --help` tells them:
+    /// `--for header --from sizes.txt` is `export header` of the sizes.
     ///
     /// Hugging Face's `kernels` documents vLLM's form for packages. Such a package takes the row that is nearest by ratio, the engines the one
     /// that is nearest by difference.

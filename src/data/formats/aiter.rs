@@ -4,17 +4,17 @@
 //! Source of the form: `aiter/ops/gemm_op_a8w8.py`, `aiter_meta/csrc/ck_gemm_a8w8_blockscale/gen_instances.py` and the tables of
 //! `aiter/configs` in amd-aiter 0.1.7.post2.dev18.
 
-use crate::bad_rows::{BadRows, Twice};
-use crate::dataset::{Dataset, Header};
+mod import;
+
+pub use import::{ImportedGemms, import};
+
 use crate::formats::opened::OpenedText;
 use crate::formats::shape_lists::NamedField;
 use crate::formats::triton_config::field_text;
-use crate::recipe::Provenance;
-use crate::record::{Outcome, Record, Tuned};
 use seqtune_kernel::error::{Error, Result, input, quote};
-use seqtune_kernel::{Choice, Config, ConfigSpace, Device, Instances, Kernel, Problem};
+use seqtune_kernel::{Choice, Config, Device, Instances, Kernel, Problem};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 
 /// Columns that a table must have.
 const NEEDED: [&str; 3] = ["cu_num", "kernelId", "kernelName"];
@@ -112,6 +112,46 @@ impl GemmTable {
         self.rows.iter().map(|cells| GemmRow { table: self, cells })
     }
 
+    /// Refuses a table with a row of another number of cells than its head, such as one that is cut off.
+    ///
+    /// # Errors
+    /// [`Error::Input`] with the row.
+    pub fn check_rows(&self) -> Result<()> {
+        match self.rows.iter().position(|row| row.len() != self.columns.len()) {
+            Some(at) => input(format!(
+                "{}: row {} has {} cells, and there are {} columns",
+                self.place,
+                at + 1,
+                self.rows[at].len(),
+                self.columns.len()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the rows of another table, but those of shapes that it has for the same GPUs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] where the other one has other columns.
+    pub fn add_table(&mut self, other: &GemmTable) -> Result<()> {
+        if other.columns != self.columns {
+            return input(format!("{}: has other columns than {}", other.place, self.place));
+        }
+        let key = |row: &[String]| {
+            let told = self.columns.iter().zip(row);
+            let own =
+                told.filter(|(name, _)| ["cu_num", "gfx"].contains(&name.as_str()) || !OTHERS.contains(&name.as_str()));
+            own.map(|(_, cell)| cell.clone()).collect::<Vec<String>>()
+        };
+        let mut known: HashSet<Vec<String>> = self.rows.iter().map(|row| key(row)).collect();
+        let new: Vec<Vec<String>> = other.rows.iter().filter(|row| known.insert(key(row))).cloned().collect();
+        if !new.is_empty() {
+            self.text = format!("{}\n{}", self.text.trim_end(), lines(&new)?);
+        }
+        self.rows.extend(new);
+        Ok(())
+    }
+
     /// Kernels that it names, each once; of several numbers that of a row for the device.
     pub fn kernels(&self, device: &Device) -> Vec<NamedKernel> {
         let (own, others): (Vec<GemmRow>, Vec<GemmRow>) = self.rows().partition(|row| row.is_of(device));
@@ -136,29 +176,24 @@ impl GemmTable {
     /// [`Error::Input`] where a config is none of the kernels that the table names; [`Error::Failed`] where it cannot be written.
     pub fn with_rows(&self, kernel: &Kernel, device: &Device, rows: &[NewRow]) -> Result<String> {
         let ids: HashMap<String, String> = self.kernels(device).into_iter().map(|own| (own.name, own.id)).collect();
-        let failed = |e: csv::Error| Error::Failed(format!("writing a table: {e}"));
-        let mut bytes = Vec::new();
-        {
-            let mut writer = csv::Writer::from_writer(&mut bytes);
-            for row in rows {
-                let name = instances(kernel)?.name_of(row.config).unwrap_or_default();
-                let Some(id) = ids.get(name) else {
-                    return input(format!("{}: names no kernel {}", self.place, quote(name)));
-                };
-                let cells = self.columns.iter().map(|column| match column.as_str() {
-                    "cu_num" => device.limits.compute_units.unwrap_or_default().to_string(),
-                    "gfx" => device.architecture.clone(),
-                    "kernelId" => id.clone(),
-                    "kernelName" => name.to_string(),
-                    "us" => format!("{:.4}", row.us),
-                    SPLIT => kernel.value(row.config, SPLIT).unwrap_or(0).to_string(),
-                    other => self.cell_of(kernel, row.problem, other),
-                });
-                writer.write_record(cells).map_err(failed)?;
-            }
-            writer.flush().map_err(|e| Error::Failed(format!("writing a table: {e}")))?;
+        let mut added: Vec<Vec<String>> = Vec::new();
+        for row in rows {
+            let name = instances(kernel)?.name_of(row.config).unwrap_or_default();
+            let Some(id) = ids.get(name) else {
+                return input(format!("{}: names no kernel {}", self.place, quote(name)));
+            };
+            let cells = self.columns.iter().map(|column| match column.as_str() {
+                "cu_num" => device.limits.compute_units.unwrap_or_default().to_string(),
+                "gfx" => device.architecture.clone(),
+                "kernelId" => id.clone(),
+                "kernelName" => name.to_string(),
+                "us" => format!("{:.4}", row.us),
+                SPLIT => kernel.value(row.config, SPLIT).unwrap_or(0).to_string(),
+                other => self.cell_of(kernel, row.problem, other),
+            });
+            added.push(cells.collect());
         }
-        Ok(format!("{}\n{}", self.text.trim_end(), String::from_utf8_lossy(&bytes)))
+        Ok(format!("{}\n{}", self.text.trim_end(), lines(&added)?))
     }
 
     /// The cell of a column that a field is, written as the table writes it; 0 of one that is none.
@@ -170,6 +205,17 @@ impl GemmTable {
         let written = self.rows().filter_map(|row| row.cell(column)).find(|cell| is_same(cell));
         written.map_or(shown.clone(), String::from)
     }
+}
+
+/// Rows as lines of comma-separated values.
+fn lines(rows: &[Vec<String>]) -> Result<String> {
+    let failed = |e: &dyn std::fmt::Display| Error::Failed(format!("writing a table: {e}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).map_err(|e| failed(&e))?;
+    }
+    let bytes = writer.into_inner().map_err(|e| failed(&e))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The compiled kernels of a kernel's description.
@@ -228,8 +274,8 @@ pub fn problem(kernel: &Kernel, shape: &[NamedField]) -> Result<Problem> {
 pub struct MissingShape {
     /// The shape.
     pub fields: Vec<NamedField>,
-    /// Name of the table's file, where the line tells it.
-    pub table: Option<String>,
+    /// Name of the table's file, or what the line calls the table.
+    pub table: String,
 }
 
 /// The shape that a line of a log says is missing, such as `shape is M:1, N:2112, K:7168, not found tuned config in …/x.csv, will use …`.
@@ -239,120 +285,8 @@ pub fn missing_in(line: &str) -> Option<MissingShape> {
     let pairs = shape.trim_start_matches("is ").split(',').filter_map(|part| part.split_once(':'));
     let fields: Vec<NamedField> = pairs.map(|(name, value)| NamedField::new(name, value)).collect();
     let path = behind.split(", will").next().unwrap_or(behind).trim().trim_end_matches('!');
-    let table = path.ends_with(".csv").then(|| path.rsplit(['/', '\\']).next().unwrap_or(path).to_string());
+    let table = path.rsplit(['/', '\\']).next().unwrap_or(path).to_string();
     (!fields.is_empty()).then_some(MissingShape { fields, table })
-}
-
-/// Result of an import.
-pub struct ImportedGemms {
-    /// Imported records.
-    pub dataset: Dataset,
-    /// Rows of all tables.
-    pub rows: usize,
-    /// Rows of a problem that an earlier row has.
-    pub twice: Twice,
-    /// Rows of other devices, of kernels that the description lacks, and of configs outside its space.
-    pub left_out: BTreeMap<String, usize>,
-    /// Rows that cannot be read.
-    pub bad: BadRows,
-}
-
-/// Imports the rows of tables that are for a device.
-///
-/// # Errors
-/// As [`GemmTable::read`] and [`instances`]; [`Error::Input`] where the device's compute units are not described.
-pub fn import(kernel: &Kernel, files: &[OpenedText], device: &Device, command: &str) -> Result<ImportedGemms> {
-    instances(kernel)?;
-    if device.limits.compute_units.is_none() {
-        return input(format!(
-            "the compute units of {} are not described, by which AITER's tables tell GPUs apart",
-            device.name
-        ));
-    }
-    let places = files.iter().map(|file| file.place.clone()).collect();
-    let provenance = Provenance::Imported { tool: "tuned tables of AITER".into(), files: places };
-    let header = Header::new(kernel, device, 0, provenance, command.into());
-    let mut found = ImportedGemms {
-        dataset: Dataset { header, records: Vec::new() },
-        rows: 0,
-        twice: Twice::default(),
-        left_out: BTreeMap::new(),
-        bad: BadRows::default(),
-    };
-    let mut known: HashMap<String, usize> = HashMap::new();
-    for file in files {
-        let table = GemmTable::read(file)?;
-        for (number, row) in table.rows().enumerate() {
-            found.rows += 1;
-            match record(kernel, device, row) {
-                Ok(record) => add(&mut found, &mut known, record),
-                Err(Fault::LeftOut(reason)) => *found.left_out.entry(reason).or_insert(0) += 1,
-                Err(Fault::Bad(reason)) => found.bad.add(&reason, &format!("{}, row {}", file.place, number + 1)),
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn add(found: &mut ImportedGemms, known: &mut HashMap<String, usize>, record: Record) {
-    let records = &mut found.dataset.records;
-    match known.get(record.problem.as_ref()) {
-        Some(at) if records[*at].config == record.config => found.twice.same += 1,
-        Some(_) => found.twice.again += 1,
-        None => {
-            known.insert(record.problem.to_string(), records.len());
-            records.push(record);
-        }
-    }
-}
-
-/// Why a row is no record.
-enum Fault {
-    LeftOut(String),
-    Bad(String),
-}
-
-fn record(kernel: &Kernel, device: &Device, row: GemmRow) -> std::result::Result<Record, Fault> {
-    let bad = |e: Error| Fault::Bad(e.to_string());
-    if row.cells.len() != row.table.columns.len() {
-        return Err(Fault::Bad(format!(
-            "has {} cells, and there are {} columns",
-            row.cells.len(),
-            row.table.columns.len()
-        )));
-    }
-    if !row.is_of(device) {
-        return Err(Fault::LeftOut(format!(
-            "of GPUs with other compute units than the {} of {}",
-            device.limits.compute_units.unwrap_or_default(),
-            device.name
-        )));
-    }
-    let problem = problem(kernel, &row.fields()).map_err(bad)?;
-    let split = row.cell(SPLIT).unwrap_or("0");
-    let configs = configs_of(kernel, row.cell("kernelName").unwrap_or_default()).map_err(bad)?;
-    if configs.is_empty() {
-        return Err(Fault::LeftOut(format!("kernel {} describes no kernel of that name", kernel.name)));
-    }
-    let has_split = |config: &&Config| kernel.value(config, SPLIT).unwrap_or(0).to_string() == split;
-    let Some(config) = configs.iter().find(has_split) else {
-        return Err(Fault::LeftOut(format!("{SPLIT} is no value of kernel {}", kernel.name)));
-    };
-    if let Some(rule) = ConfigSpace::new(kernel, &problem, device).broken(config) {
-        return Err(Fault::LeftOut(rule.to_string()));
-    }
-    // rows that were predicted have no time
-    let time_us = row.cell("us").and_then(|cell| cell.parse::<f32>().ok()).filter(|us| *us > 0.0);
-    let outcome = Outcome::Tuned(Tuned { time_us });
-    match outcome.fault() {
-        Some(fault) => Err(Fault::Bad(fault.into())),
-        None => Ok(Record {
-            problem: kernel.show_problem(&problem).into(),
-            config: kernel.show_config(config).into(),
-            outcome,
-            observed: Default::default(),
-        }),
-    }
 }
 
 #[cfg(test)]

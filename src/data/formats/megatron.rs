@@ -52,20 +52,27 @@ impl TuningKey {
         Ok(key)
     }
 
-    /// The problem of a key. `set` are values of fields that keys do not have.
+    /// The problem of a key. `set` are values of fields that keys do not have, `types` the fields that the tensors' data types are, in order.
     ///
     /// # Errors
     /// [`Error::Problem`] where the kernel has not these fields, or other values of them.
-    pub fn problem(&self, kernel: &Kernel, set: &Map<String, Value>) -> Result<Problem> {
+    pub fn problem(&self, kernel: &Kernel, set: &Map<String, Value>, types: &[String]) -> Result<Problem> {
+        if let Some(name) = set.keys().find(|name| self.arguments.contains_key(*name)) {
+            return Err(Error::Problem(format!("the key has `{}` itself, and --set names it", quote(name))));
+        }
         let mut pairs = Map::new();
         for (name, value) in self.arguments.iter().chain(set) {
             let field = kernel.fields.iter().find(|field| field.name == *name);
             let text = field.map_or_else(|| value.clone(), |field| Value::String(field_text(field, value)));
             pairs.insert(name.clone(), text);
         }
-        let dtype = kernel.fields.iter().find(|field| field.name == DTYPE && !pairs.contains_key(DTYPE));
-        if let Some((field, first)) = dtype.zip(self.types.first()) {
-            pairs.insert(DTYPE.into(), field_text(field, &Value::String(first.clone())).into());
+        let usual = [DTYPE.to_string()];
+        let types = if types.is_empty() { &usual[..] } else { types };
+        for (name, own) in types.iter().zip(&self.types) {
+            let field = kernel.fields.iter().find(|field| field.name == *name && !pairs.contains_key(name));
+            if let Some(field) = field {
+                pairs.insert(name.clone(), field_text(field, &Value::String(own.clone())).into());
+            }
         }
         kernel.problem(&Value::Object(pairs).to_string())
     }
@@ -123,24 +130,17 @@ impl AskedKeys {
     fn add_json(&mut self, file: &OpenedText) {
         let Ok(whole) = serde_json::from_str::<Map<String, Value>>(&file.text) else {
             self.met += 1;
-            return self.bad.add("is no whole object of JSON", &file.place);
+            return self.bad.add("is cut off, or no JSON", &file.place);
         };
-        let table = whole.get("kernels").and_then(Value::as_object);
-        let architectures: Vec<(Option<&str>, &Map<String, Value>)> = match table {
-            Some(kernels) => vec![(whole.get("arch").and_then(Value::as_str), kernels)],
-            None => whole.iter().filter_map(|(name, own)| Some((Some(name.as_str()), own.as_object()?))).collect(),
-        };
-        let before = self.met;
-        for (architecture, kernels) in architectures {
-            for (function, rows) in kernels.iter().filter_map(|(name, rows)| Some((name, rows.as_object()?))) {
-                for key in rows.keys().filter(|key| *key != ANY) {
-                    self.add_key(architecture, Some(function), key, &file.place);
-                }
-            }
-        }
-        if self.met == before && table.is_none() {
+        let functions = functions_of(&whole);
+        if functions.is_empty() {
             self.met += 1;
-            self.bad.add("is neither a recording nor a table of Megatron-Core", &file.place);
+            return self.bad.add("is neither a recording nor a table of Megatron-Core with rows", &file.place);
+        }
+        for own in functions {
+            for key in own.rows.keys().filter(|key| *key != ANY) {
+                self.add_key(own.architecture, Some(own.name), key, &file.place);
+            }
         }
     }
 
@@ -174,28 +174,59 @@ impl AskedKeys {
     }
 }
 
-/// The configs that a file lists: those of a list, of Triton's cache, of a recording or of a table.
+/// The rows of a function in a recording or a table.
+struct FunctionRows<'j> {
+    architecture: Option<&'j str>,
+    name: &'j str,
+    rows: &'j Map<String, Value>,
+}
+
+/// The functions of a recording or of a table; none of other JSON.
+fn functions_of(whole: &Map<String, Value>) -> Vec<FunctionRows<'_>> {
+    let mut found = Vec::new();
+    match whole.get("kernels").and_then(Value::as_object) {
+        Some(kernels) => add_functions(whole.get("arch").and_then(Value::as_str), kernels, &mut found),
+        None => {
+            for (name, kernels) in whole.iter().filter_map(|(name, own)| Some((name, own.as_object()?))) {
+                add_functions(Some(name), kernels, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn add_functions<'j>(
+    architecture: Option<&'j str>,
+    kernels: &'j Map<String, Value>,
+    found: &mut Vec<FunctionRows<'j>>,
+) {
+    let rows = kernels.iter().filter_map(|(name, rows)| Some((name, rows.as_object()?)));
+    found.extend(rows.map(|(name, rows)| FunctionRows { architecture, name, rows }));
+}
+
+/// The configs of a function that a file lists: those of a list, of Triton's cache, or of the function's rows in a recording or a table.
 ///
 /// # Errors
 /// [`Error::Input`] where the file lists none.
-pub fn listed_configs(file: &OpenedText) -> Result<Vec<Value>> {
+pub fn listed_configs(file: &OpenedText, function: &str) -> Result<Vec<Value>> {
     let whole: Value =
         serde_json::from_str(&file.text).map_err(|e| Error::Input(format!("{}: is no JSON: {e}", file.place)))?;
-    let mut found = Vec::new();
-    collect_configs(&whole, 6, &mut found);
+    let is_config = |value: &&Value| value.get("kwargs").is_some();
+    // Triton's cache has pairs of a config and its times
+    let first = |pair: &Value| pair.get(0).cloned().unwrap_or_default();
+    let listed: Vec<Value> = match (&whole, whole.get("configs_timings").and_then(Value::as_array)) {
+        (_, Some(timings)) => timings.iter().map(first).collect(),
+        (Value::Array(list), None) => list.clone(),
+        (Value::Object(own), None) => {
+            let own = functions_of(own).into_iter().filter(|own| is_same_function(own.name, function));
+            own.flat_map(|own| own.rows.values()).cloned().collect()
+        }
+        _ => Vec::new(),
+    };
+    let found: Vec<Value> = listed.iter().filter(is_config).cloned().collect();
     match found.is_empty() {
-        true => input(format!("{}: lists no config, which has kwargs", file.place)),
+        true => input(format!("{}: lists no config of {}, which has kwargs", file.place, quote(function))),
         false => Ok(found),
-    }
-}
-
-/// Adds the objects within `depth` levels that have `kwargs`.
-fn collect_configs(value: &Value, depth: usize, found: &mut Vec<Value>) {
-    match value {
-        Value::Object(own) if own.contains_key("kwargs") => found.push(value.clone()),
-        Value::Object(own) if depth > 0 => own.values().for_each(|value| collect_configs(value, depth - 1, found)),
-        Value::Array(own) if depth > 0 => own.iter().for_each(|value| collect_configs(value, depth - 1, found)),
-        _ => {}
     }
 }
 
@@ -222,7 +253,10 @@ impl TunedTable {
         let own = members.get("arch").and_then(Value::as_str).unwrap_or_default();
         let rows = members.get("kernels").and_then(Value::as_object);
         match rows.is_some_and(|kernels| kernels.values().all(Value::is_object)) {
-            false => input(format!("{}: is no table of Megatron-Core: it has no kernels", file.place)),
+            false => input(format!(
+                "{}: is no table of Megatron-Core, which has kernels; a recording is a source",
+                file.place
+            )),
             true if own != architecture => {
                 input(format!("{}: is a table of {}, not of {architecture}", file.place, quote(own)))
             }
@@ -279,102 +313,4 @@ impl TunedTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: &str = "m=64|n=128|k=32|torch.bfloat16|torch.bfloat16|torch.float32";
-
-    fn opened(text: &str) -> OpenedText {
-        OpenedText { place: "x".into(), text: text.into() }
-    }
-
-    fn asked(text: &str) -> AskedKeys {
-        let mut found = AskedKeys::default();
-        found.add(&opened(text));
-        found
-    }
-
-    #[test]
-    fn keys_of_recordings_tables_logs_and_lists_are_the_same() {
-        let rows = format!(r#"{{"{KEY}": {{"kwargs": {{}}, "num_warps": 4, "num_stages": 3}}, "*": {{}}}}"#);
-        let key = TuningKey::read(KEY).unwrap();
-        for (text, architecture, function) in [
-            (format!(r#"{{"sm103": {{"_mm_kernel": {rows}}}}}"#), Some("sm103"), Some("_mm_kernel")),
-            (format!(r#"{{"arch": "sm90", "kernels": {{"a.b._mm": {rows}}}}}"#), Some("sm90"), Some("a.b._mm")),
-            (format!("Ranks disagree on 1 choice:\n  sm90|_mm|{KEY}\n    m=16;warps=4\n"), Some("sm90"), Some("_mm")),
-            (format!("# of mine\n\n{KEY}\n{KEY}\n"), None, None),
-        ] {
-            let found = asked(&text);
-            let [architecture, function] = [architecture, function].map(|text| text.map(String::from));
-            assert_eq!(found.keys, [AskedKey { architecture, function, key: key.clone() }], "{text}");
-            assert_eq!(found.bad.rows(), 0, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_counted_with_its_reason() {
-        for (text, why) in [
-            (r#"{"sm90": {"_mm": {"m=1"#, "no whole object"),
-            (r#"{"fp8": 3}"#, "neither a recording nor a table"),
-            (r#"{"sm90": {"_mm": {"m=1|fast": {}}}}"#, "has the part `fast`"),
-            ("m=1|m=2", "has `m` twice"),
-            ("m=1|torch.bfloat16|7=3", "has the part `7=3`"),
-        ] {
-            let found = asked(text);
-            assert!(found.bad.text().contains(why), "{text}: {}", found.bad.text());
-            assert!(found.keys.is_empty() && found.met == 1);
-        }
-        assert_eq!(asked("no key | here\n").met, 0);
-    }
-
-    #[test]
-    fn a_key_is_a_problem_by_the_names_of_its_fields_and_the_type_of_its_first_tensor() {
-        let kernel = Kernel::open("gemm").unwrap();
-        let sizes = kernel.fields.iter().filter(|field| field.labels.is_empty()).map(|f| format!("{}=64", f.name));
-        let key = TuningKey::read(&(sizes.collect::<Vec<_>>().join("|") + "|torch.float16|torch.int32")).unwrap();
-        let problem = kernel.show_problem(&key.problem(&kernel, &Map::new()).unwrap());
-        assert!(problem.contains("dtype=f16"), "{problem}");
-        let other = TuningKey::read("M=64|speed=3").unwrap().problem(&kernel, &Map::new()).unwrap_err();
-        assert!(other.to_string().contains("speed"), "{other}");
-    }
-
-    #[test]
-    fn functions_are_the_same_with_and_without_their_module() {
-        for (a, b, same) in
-            [("a.b._mm", "_mm", true), ("a.b._mm", "mm", true), ("a.b._mm", "c._mm", false), ("_mm", "_mm_bwd", false)]
-        {
-            assert_eq!(is_same_function(a, b), same, "{a} {b}");
-        }
-    }
-
-    #[test]
-    fn rows_are_added_beside_those_that_a_table_has_and_all_else_stays() {
-        let text = r#"{"arch": "sm90", "kernels": {"f": {"*": {"kwargs": {}}}}, "packages": {"mamba_ssm": "2"}, "source": "a", "triton": "3"}"#;
-        let mut table = TunedTable::read(&opened(text), "sm90").unwrap();
-        table.insert("g", KEY, json!({ "kwargs": { "B": 1 }, "num_warps": 4, "num_stages": 3 }));
-        table.add_source("seqtune");
-        let again = TunedTable::read(&opened(&table.text().unwrap()), "sm90").unwrap();
-        assert_eq!(again, table);
-        assert!((again.has("f", ANY), again.has("g", KEY), again.has("g", ANY), again.len()) == (true, true, false, 2));
-        assert_eq!(again.members["source"], "a; seqtune");
-        assert_eq!(again.members["packages"]["mamba_ssm"], "2");
-        let other = TunedTable::read(&opened(text), "sm103").unwrap_err().to_string();
-        assert!(other.contains("is a table of sm90, not of sm103"), "{other}");
-        assert!(TunedTable::read(&opened("{}"), "sm90").unwrap_err().to_string().contains("no kernels"));
-        assert!(TunedTable::new("sm90", "").is_empty());
-    }
-
-    #[test]
-    fn configs_are_found_in_lists_caches_recordings_and_tables() {
-        let config = r#"{"kwargs": {"B": 1}, "num_warps": 4}"#;
-        for text in [
-            format!("[{config}]"),
-            format!(r#"{{"key": [1], "configs_timings": [[{config}, [0.1, 0.1, 0.1]]]}}"#),
-            format!(r#"{{"sm90": {{"f": {{"m=1": {config}}}}}}}"#),
-            format!(r#"{{"arch": "sm90", "kernels": {{"f": {{"*": {config}}}}}}}"#),
-        ] {
-            assert_eq!(listed_configs(&opened(&text)).unwrap(), [serde_json::from_str::<Value>(config).unwrap()]);
-        }
-        assert!(listed_configs(&opened("[]")).is_err() && listed_configs(&opened("x")).is_err());
-    }
-}
+mod tests;

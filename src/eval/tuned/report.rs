@@ -223,7 +223,7 @@ pub fn summary(reports: &[&TunedReport]) -> String {
         percent(mean_of(&|first| first.best as u8 as f64)),
         percent(mean_of(&|first| first.probability)),
         Sets::summarize(&sets).map_or(String::new(), |sets| sets.text("the tuned config")),
-        choice(&timed).map_or(String::new(), choice_of_solvers),
+        choice(&timed).filter(|_| reports.len() > 1).map_or(String::new(), choice_of_solvers),
         if above.is_empty() { "none".into() } else { above.join(", ") }
     )
 }

@@ -1,6 +1,8 @@
 //! What is read of AITER's tables and logs, and what is written.
 
 use super::*;
+use crate::bad_rows::Twice;
+use crate::record::{Outcome, Tuned};
 
 const HEAD: &str = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio";
 const SMALL: &str = "a8w8_blockscale_1x128x128_256x16x64x256_16x16_16x16_16x16x1_16x16x1_1x16x1x16_4_1x1_intrawave_v1";
@@ -63,7 +65,7 @@ fn rows_are_added_with_the_release_s_number_and_the_text_before_stays() {
         "[aiter] shape is M:1, N:2112, K:7168, not found tuned config in /a b/a8w8_blockscale_tuned_gemm.csv, will use default config!",
     )
     .unwrap();
-    assert_eq!(shape.table.as_deref(), Some(table.file_name()));
+    assert_eq!(shape.table, table.file_name());
     let problem = problem(&kernel, &shape.fields).unwrap();
     let config = &configs_of(&kernel, SMALL).unwrap()[0];
     let text = table.with_rows(&kernel, &device, &[NewRow { problem: &problem, config, us: 12.25 }]).unwrap();
@@ -73,6 +75,22 @@ fn rows_are_added_with_the_release_s_number_and_the_text_before_stays() {
     let other = &configs_of(&kernel, &SMALL.replace("16x64x256", "16x128x256").replace("_4_1x1", "_8_1x2")).unwrap()[0];
     let refused = table.with_rows(&kernel, &device, &[NewRow { problem: &problem, config: other, us: 0.0 }]);
     assert!(refused.unwrap_err().to_string().contains("names no kernel"));
+}
+
+#[test]
+fn tables_become_one_with_the_rows_of_all_gpus_and_the_first_row_of_a_shape() {
+    let mut table = GemmTable::read(&opened(&[row(304, 16, 8, SMALL), row(80, 16, 8, SMALL)])).unwrap();
+    let other = [row(304, 16, 0, LARGE), row(256, 16, 0, LARGE), row(304, 32, 0, LARGE)];
+    table.add_table(&GemmTable::read(&opened(&other)).unwrap()).unwrap();
+    let whole = opened(&[row(304, 16, 8, SMALL), row(80, 16, 8, SMALL), other[1].clone(), other[2].clone()]);
+    assert_eq!((table.text.clone(), table.rows.len()), (whole.text, 4));
+    let cut = OpenedText { text: table.text.trim_end()[..table.text.len() - 40].into(), ..opened(&[]) };
+    let cut = GemmTable::read(&cut).unwrap();
+    assert!(cut.check_rows().unwrap_err().to_string().contains("row 4 has 8 cells"), "{:?}", cut.check_rows());
+    let columns = OpenedText { text: format!("{HEAD},x\n"), ..opened(&[]) };
+    assert!(table.add_table(&GemmTable::read(&columns).unwrap()).is_err());
+    let h200 = Device::find_described("H200").unwrap();
+    assert!(import(&kernel(), &[opened(&[])], &h200, "").is_err(), "a GPU that AITER is not for");
 }
 
 #[test]
@@ -96,7 +114,7 @@ fn lines_of_logs_tell_shapes_with_and_without_the_table() {
     let typed = "shape is M:1, N:9216, K:4096, q_dtype_w:torch.int8, not found tuned config in /x/t.csv, will use default config!";
     assert_eq!(fields(typed).unwrap(), ["M=1", "N=9216", "K=4096", "q_dtype_w=torch.int8"]);
     let batched = "shape is B:16, M:1, N:1280, K:8192, not found tuned config in CKGEMM, will use default config!";
-    assert_eq!(missing_in(batched).unwrap().table, None);
+    assert_eq!(missing_in(batched).unwrap().table, "CKGEMM");
     for other in ["not found tuned config in x.csv", "shape M:1, N:2, K:3 is tuned, in x.csv!", ""] {
         assert_eq!(missing_in(other), None, "{other}");
     }
