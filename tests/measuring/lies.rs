@@ -51,16 +51,6 @@ fn programs_that_hang_grab_print_fork_exit_or_are_right_at_times_are_booked_as_s
         (10, None, ""),
     ] {
         let found = &told[&format!("LIE={lie}")];
-        if lie == 6 && found.0.is_none() {
-            // what is hopelessly slow is not checked again, as any config may seem on a machine that is busy for long
-            let us = |lie: u32| {
-                let record = records.iter().find(|record| record.config.as_ref() == format!("LIE={lie}"));
-                record.and_then(|record| record.outcome.time_us()).unwrap()
-            };
-            let best = [0, 5, 8, 9].into_iter().map(us).fold(f64::INFINITY, f64::min);
-            assert!(us(6) > 3.0 * best, "{} us, {best} at best", us(6));
-            continue;
-        }
         assert!(found.0 == kind && found.1.contains(detail), "LIE={lie}: {found:?}");
     }
     // what forked is gone with its worker

@@ -4,7 +4,7 @@ use super::{Bench, Pass};
 use crate::batch::{Contender, Measured};
 use crate::executor::Timing;
 use crate::measuring::subject::Subject;
-use crate::measuring::trial::Trial;
+use crate::measuring::trial::{LONG_US, Trial};
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_kernel::Config;
 use seqtune_kernel::error::Result;
@@ -12,8 +12,7 @@ use seqtune_kernel::error::Result;
 /// Launches of a config that is confirmed, each of which has to be right.
 const LAUNCHES: usize = 5;
 
-/// A first launch of so many microseconds, and beyond so many times what is hopeless, is not timed once more.
-const FIRST_US: f64 = 5e3;
+/// A first launch that is long, and beyond so many times what is hopeless, is not timed once more.
 const FIRST: f64 = 1.5;
 
 impl<S: Subject> Bench<S> {
@@ -36,7 +35,7 @@ impl<S: Subject> Bench<S> {
             }
         }
         // what loading adds to a first launch is less than this
-        let too_long = FIRST_US.max(FIRST * pass.policy.slow * pass.best_us);
+        let too_long = LONG_US.max(FIRST * pass.policy.slow * pass.best_us);
         let estimate_us = match first.filter(|us| *us > too_long) {
             Some(us) => us,
             None => match self.subject.launch(&work, 1, Timing::Warm) {

@@ -16,7 +16,7 @@ use crate::measuring::energy::EnergyMeter;
 use crate::measuring::interleave::Interleaved;
 use crate::measuring::monitor::DeviceMonitor;
 use crate::measuring::subject::Subject;
-use crate::measuring::trial::{Stage, Trial};
+use crate::measuring::trial::{LONG_US, Stage, Trial};
 use seqtune_data::recipe::{Cache, Policy};
 use seqtune_data::{Measurement, Observed, Outcome};
 use seqtune_kernel::Clocks;
@@ -234,8 +234,10 @@ impl<S: Subject> Bench<S> {
                 if self.subject.is_poisoned() {
                     return Ok(());
                 }
-                // what is slow beyond hope is not worth another launch
-                let is_hopeless = running[at].seems_hopeless(pass.policy, pass.best_us);
+                // what is slow beyond hope is not worth another long launch; a short one costs little, and one launch of another config that seemed
+                // too fast must not spare all others their check
+                let is_long = running[at].estimate_us > LONG_US;
+                let is_hopeless = is_long && running[at].seems_hopeless(pass.policy, pass.best_us);
                 let is_right = is_hopeless || self.is_still_right(&mut running[at], pass)?;
                 if is_right && !pass.policy.energy {
                     let samples_us = std::mem::take(&mut running[at].samples);

@@ -41,6 +41,9 @@ impl Stage {
     }
 }
 
+/// Microseconds from which a launch is too long for one more of a config that is hopeless.
+pub const LONG_US: f64 = 5e3;
+
 /// Share of the time budget that two samples of a hopeless config take where no third is needed. A single sample takes all of it.
 const LONG: f64 = 0.2;
 /// Turns after which a config that is behind needs no more samples: after two its median is half as noisy again.
