@@ -29,3 +29,4 @@ done >"$work/log"
 for engine in vllm sglang; do
     python3 scripts/integrations/engine_tables.py "$work/packages" $engine "$work/$engine" $device 24,1344,,, 24,1344,fp8_w8a8,128,128
 done
+python3 scripts/integrations/measure_moe_check.py "$work/packages"

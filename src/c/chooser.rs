@@ -225,6 +225,21 @@ pub unsafe extern "C" fn seqtune_chooser_set_goal(
     power_w: f64,
     joules: f64,
 ) -> Status {
+    // SAFETY: as the header demands
+    unsafe { seqtune_chooser_set_goal_within(chooser, objective, time_us, power_w, joules, f64::NAN) }
+}
+
+/// As seqtune_chooser_set_goal, with a limit to the time that follows the fastest config: with SEQTUNE_ENERGY, a `within_time` of 0.02 asks for the
+/// fewest joules within 2 % of its time. NaN sets no such limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn seqtune_chooser_set_goal_within(
+    chooser: *const Chooser,
+    objective: c_int,
+    time_us: f64,
+    power_w: f64,
+    joules: f64,
+    within_time: f64,
+) -> Status {
     guard(|| {
         // SAFETY: as the header demands
         let chooser = &unsafe { object(chooser, "chooser") }?.chooser;
@@ -233,8 +248,9 @@ pub unsafe extern "C" fn seqtune_chooser_set_goal(
             return Err(Fault::input("objective: name SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP"));
         };
         let limit = |x: f64| (!x.is_nan()).then_some(x);
-        let (time_us, power_w, joules) = (limit(time_us), limit(power_w), limit(joules));
-        Ok(chooser.set_goal(Goal { objective: *objective, time_us, power_w, joules, within_time: None })?)
+        let (time_us, power_w, joules, within_time) =
+            (limit(time_us), limit(power_w), limit(joules), limit(within_time));
+        Ok(chooser.set_goal(Goal { objective: *objective, time_us, power_w, joules, within_time })?)
     })
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Asked<'a> {
     pub top: usize,
     /// 0 for the usual one.
     pub width: usize,
+    /// Share of the fastest config's time within which the fewest joules are asked for.
+    pub within_time: Option<f64>,
 }
 
 /// Takes a candidate by its place.
@@ -22,7 +24,7 @@ pub(crate) type Each<'e> = dyn FnMut(usize, &Candidate, TimeBasis) + 'e;
 pub(crate) fn ask(shared: &Shared, asked: &Asked, each: &mut Each) -> Answer<(usize, bool)> {
     let usual = Query::new(asked.device);
     let width = if asked.width == 0 { usual.width } else { asked.width };
-    let query = Query { objective: asked.objective, top: asked.top, width, ..usual };
+    let query = Query { objective: asked.objective, top: asked.top, width, within_time: asked.within_time, ..usual };
     let Prediction { candidates, unsure, .. } = shared.predictor.predict_one(asked.problem, &query)?;
     let least = shared.predictor.least_us(asked.problem, asked.device);
     for (at, candidate) in candidates.iter().enumerate() {

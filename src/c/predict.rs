@@ -7,7 +7,7 @@ use crate::predictor::{Predictor, Shared};
 use crate::session::Session;
 use crate::status::{Answer, Fault, Status, guard};
 use seqtune_kernel::Objective;
-use seqtune_kernel::limits::WIDTH;
+use seqtune_kernel::limits::{MOST_LONGER, WIDTH};
 use seqtune_predict::TimeBasis;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -75,7 +75,13 @@ pub struct Prediction {
     pub unsure: c_int,
     /// Out: number of candidates, best first; fewer than `top` where fewer are legal.
     pub found: usize,
+    /// In: 0.02 asks for the fewest joules among configs that are predicted to take at most 2 % longer than the fastest, whatever `objective` says;
+    /// 0 sets no such limit.
+    pub within_time: f64,
 }
+
+/// Bytes of a prediction of programs that were built before `within_time` was there: they go on without it.
+const FIRST_PREDICTION: usize = std::mem::offset_of!(Prediction, within_time);
 
 /// Whether candidates may lie so many bytes apart.
 fn is_stride(bytes: usize) -> bool {
@@ -84,36 +90,44 @@ fn is_stride(bytes: usize) -> bool {
 }
 
 /// Room for an answer, checked.
-struct AnswerBuffer<'a> {
+struct AnswerBuffer {
     prediction: *mut Prediction,
-    wanted: &'a Prediction,
+    wanted: Prediction,
     /// Values of one config.
     row: usize,
 }
 
-impl AnswerBuffer<'_> {
+impl AnswerBuffer {
     /// The room of a prediction for configs of so many values.
     ///
     /// # Safety
     /// As the header demands.
-    unsafe fn new<'a>(prediction: *mut Prediction, row: usize) -> Answer<AnswerBuffer<'a>> {
+    unsafe fn new(prediction: *mut Prediction, row: usize) -> Answer<AnswerBuffer> {
         // SAFETY: as the caller promises; `size` stands in every version of it
         let size = *unsafe { object(prediction.cast::<usize>(), "prediction") }?;
-        if size != size_of::<Prediction>() {
+        if size != size_of::<Prediction>() && size != FIRST_PREDICTION {
             let sentence = format!(
                 "prediction.size is {size}, and this library knows {}: set it to sizeof(seqtune_prediction), and build with the header of this library",
                 size_of::<Prediction>()
             );
             return Err(Fault::input(sentence));
         }
-        // SAFETY: as the caller promises
-        let wanted: &Prediction = unsafe { object(prediction, "prediction") }?;
+        // SAFETY: a prediction is numbers and pointers, for which zeros are values
+        let mut wanted: Prediction = unsafe { std::mem::zeroed() };
+        // SAFETY: as the caller promises, there are so many bytes; what an older program's lacks stays zero
+        unsafe { std::ptr::copy_nonoverlapping(prediction.cast::<u8>(), (&raw mut wanted).cast::<u8>(), size) };
         let (top, stride) = (wanted.top, wanted.candidate_size);
         let wrong = match () {
             () if top == 0 || top > WIDTH => format!("prediction.top is {top}: ask for 1 to {WIDTH}"),
             () if wanted.width > WIDTH => format!("prediction.width is {}: 0 or up to {WIDTH}", wanted.width),
             () if !is_stride(stride) => {
                 format!("prediction.candidate_size is {stride}: set it to sizeof(seqtune_candidate)")
+            }
+            () if !(0.0..=MOST_LONGER).contains(&wanted.within_time) => {
+                format!(
+                    "prediction.within_time is {}: a share from 0 to {MOST_LONGER}, such as 0.02",
+                    wanted.within_time
+                )
             }
             () if wanted.candidates.is_null() || !wanted.candidates.is_aligned() => {
                 "prediction.candidates is NULL or not aligned".into()
@@ -149,8 +163,15 @@ fn number(basis: TimeBasis) -> c_int {
 /// As the header demands.
 unsafe fn answer(shared: &Shared, scratch: &Scratch, room: &AnswerBuffer, objective: Objective) -> Answer<()> {
     let device = shared.device();
-    let (wanted, row) = (room.wanted, room.row);
-    let asked = Asked { problem: &scratch.problem, device: &device, objective, top: wanted.top, width: wanted.width };
+    let (wanted, row) = (&room.wanted, room.row);
+    let asked = Asked {
+        problem: &scratch.problem,
+        device: &device,
+        objective,
+        top: wanted.top,
+        width: wanted.width,
+        within_time: Some(wanted.within_time).filter(|share| *share > 0.0),
+    };
     let (base, stride, values) = (wanted.candidates.cast::<u8>(), wanted.candidate_size, wanted.values);
     let (found, unsure) = ask(shared, &asked, &mut |at, candidate, basis| {
         // SAFETY: `at` is below `top`, for which there is room
@@ -191,6 +212,9 @@ unsafe fn predict_into(
         // SAFETY: as the header demands
         let room = unsafe { AnswerBuffer::new(prediction, shared.parameters.len()) }?;
         let objective = shared.objective(room.wanted.objective)?;
+        if room.wanted.within_time > 0.0 {
+            shared.objective(SEQTUNE_ENERGY)?;
+        }
         let answer_with = |scratch: &mut Scratch| {
             read(shared, scratch)?;
             // SAFETY: as the header demands

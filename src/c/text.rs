@@ -32,7 +32,14 @@ pub unsafe extern "C" fn seqtune_predict_text(
         let (mut scratch, device) = (Scratch::new(shared), shared.device());
         scratch.read(shared, problem)?;
         let mut lines = Vec::new();
-        let asked = Asked { problem: &scratch.problem, device: &device, objective: Objective::Time, top, width: 0 };
+        let asked = Asked {
+            problem: &scratch.problem,
+            device: &device,
+            objective: Objective::Time,
+            top,
+            width: 0,
+            within_time: None,
+        };
         ask(shared, &asked, &mut |_, candidate, _| lines.push(shared.kernel.show_config(&candidate.config)))?;
         room.put(&lines.join("\n"))
     })

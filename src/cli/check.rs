@@ -1,6 +1,7 @@
 //! `seqtune check`
 
 use crate::cli::signature::Signature;
+use launched::Launch;
 use seqtune_console::answer::{answer, answer_json, warn};
 use seqtune_data::failures::failures;
 use seqtune_data::{Dataset, NamedDataset, Outcome, Table, journal, packed};
@@ -11,12 +12,14 @@ use seqtune_kernel::limits;
 use seqtune_kernel::spelling::line;
 use seqtune_kernel::{Device, Kernel, ruled_out};
 use seqtune_measure::programs;
-use seqtune_measure::verify::workload::stated_formats;
+use seqtune_measure::verify::amounts::stated_formats;
 use seqtune_predict::{Model, Predictor};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+mod launched;
 
 /// Verifies models, datasets, kernels and device lists, and summarizes each
 ///
@@ -34,6 +37,8 @@ pub struct Args {
     /// [default: the kernel found under that name]
     #[arg(long, value_name = "NAME OR FOLDER")]
     kernel: Option<String>,
+    #[command(flatten)]
+    launch: Launch,
     /// Print one JSON object per path
     #[arg(long)]
     json: bool,
@@ -74,9 +79,12 @@ pub fn run(args: Args) -> Result<()> {
     let given = args.kernel.as_deref().map(seqtune_console::inputs::kernel).transpose()?;
     for path in &args.paths {
         let found = match what(path)? {
+            What::Kernel => vec![kernel(path, &args.launch)?],
+            _ if args.launch.is_wanted() => {
+                return input(format!("{}: is no kernel, and --device launches kernels alone", path.display()));
+            }
             What::Models => models(path, given.as_ref())?,
             What::Dataset => vec![dataset(path, given.as_ref())?],
-            What::Kernel => vec![kernel(path)?],
             What::Devices => devices(path)?,
         };
         for facts in found {
@@ -251,7 +259,7 @@ fn check_arguments(kernel: &Kernel) -> Result<()> {
 }
 
 /// A kernel, whose names, numbers, expressions and patterns were all resolved.
-fn kernel(path: &Path) -> Result<Value> {
+fn kernel(path: &Path, launch: &Launch) -> Result<Value> {
     let folder = if path.is_dir() { path } else { seqtune_kernel::files::folder_of(path) };
     let kernel = Kernel::open(&folder.display().to_string())?;
     check_kernel(&kernel)?;
@@ -263,14 +271,19 @@ fn kernel(path: &Path) -> Result<Value> {
     warn_of_unnamed(&kernel);
     why_empty(&kernel)?.iter().for_each(|why| warn(why));
     let sizes: f64 = kernel.parameters.iter().map(|p| p.values.len() as f64).product();
-    Ok(json!({
+    let launched = launch.run(&kernel, &folder.display().to_string())?;
+    let mut facts = json!({
         "kind": "kernel", "file": kernel.place, "name": kernel.name, "meaning": kernel.meaning,
         "fields": kernel.fields.iter().map(|f| &f.name).collect::<Vec<_>>(),
         "parameters": kernel.parameters.iter().map(|p| &p.name).collect::<Vec<_>>(),
         "combinations": if sizes < MOST_WHOLE { json!(sizes as u64) } else { json!(sizes) }, "constraints": kernel.constraints.len(), "features": kernel.features.len(),
         "source": source,
         "exact": kernel.source.as_ref().is_some_and(|s| s.exact.is_some()), "space": kernel.space_hash(),
-    }))
+    });
+    if !launched.is_empty() {
+        facts["right"] = json!(launched);
+    }
+    Ok(facts)
 }
 
 fn devices(path: &Path) -> Result<Vec<Value>> {

@@ -81,8 +81,8 @@ pub struct Args {
     energy_window: f64,
     /// Skip the checks of the best configs with other data
     ///
-    /// By default, the best config, the best predicted one and the first prediction must also be right with data of three other seeds
-    /// and on smaller problems of odd sizes.
+    /// By default, the best config, the best predicted one and the first prediction must also be right with data of other seeds and
+    /// other kinds, and on smaller problems of odd sizes.
     #[arg(long)]
     no_confirm: bool,
     /// Journal to append the measurements to, for `train --fine-tune MODEL`
@@ -361,7 +361,8 @@ impl Validated {
         if !args.no_confirm {
             let with = match &kernel.run {
                 Some(run) if !run.is_seeded() => "when run again",
-                _ => "with data of three other seeds",
+                Some(_) => "with data of two other seeds",
+                None => "with data of other seeds and kinds",
             };
             let unchecked = kernel.run.as_ref().is_some_and(|run| run.spec.right.is_none() && run.spec.wrong.is_none());
             print(&match unchecked {

@@ -24,6 +24,9 @@ pub const INSTANCES: usize = 4_096;
 /// Magnitude of a parameter's value: up to here every whole number is an f64.
 pub const VALUE: i64 = 1 << 53;
 
+/// Share by which a config may be asked to be slower than the fastest at most.
+pub const MOST_LONGER: f64 = 100.0;
+
 /// Characters of the name of a kernel, a parameter, a field, a label, a feature or a definition.
 pub const NAME: usize = 64;
 

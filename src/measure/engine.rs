@@ -1,7 +1,9 @@
 //! Measurement of a batch for sweeps and validation: failures to compile are recorded, other configs are measured interleaved.
 
 use crate::batch::{Batch, Contender, Ending, Measured};
-use crate::verify::other_problems::odd_problems;
+use crate::verify::case::{Case, Order, reversed_source};
+use crate::verify::input_kind::InputKind;
+use crate::verify::other_problems::{LARGE, other_problems};
 use crate::worker::client::Client;
 use crate::worker::compilers::compile_all;
 use crate::worker::setup::Setup;
@@ -10,9 +12,17 @@ use seqtune_data::recipe::Policy;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 
-/// Seeds of the data with which a config is confirmed, and problems of odd sizes.
-const SEEDS: [u64; 3] = [1, 2, 3];
-const ODD: usize = 3;
+/// Seeds of uniform data with which a config is confirmed, and other problems.
+const SEEDS: [u64; 2] = [1, 2];
+const OTHERS: usize = 3;
+
+/// What confirming some configs found.
+pub struct Confirmation {
+    /// How each config failed.
+    pub faults: Vec<Option<Invalidity>>,
+    /// The cases with a reference, in words such as "with data of seed 1".
+    pub cases: Vec<String>,
+}
 
 /// Batch with compiled programs.
 pub struct Compiled<'a> {
@@ -93,8 +103,8 @@ impl Engine {
         Compiled::new(batch, |at| broken[at].clone()).measure(&mut self.measurer, kernel, policy, finish)
     }
 
-    /// Checks configs with other data than those they were measured with: three seeds, and problems of odd sizes on which they are legal.
-    /// Returns how each failed.
+    /// Checks configs on other cases than that which they were measured on: other seeds and kinds of input, work-items in reversed order where the
+    /// device runs few at once, and problems of odd sizes and other numbers on which they are legal.
     ///
     /// # Errors
     /// `Error::Unavailable` or `Error::Failed` where no worker can be started.
@@ -104,31 +114,44 @@ impl Engine {
         device: &Device,
         problem: &Problem,
         configs: &[Config],
-    ) -> Result<Vec<Option<Invalidity>>> {
-        let mut faults: Vec<Option<Invalidity>> = vec![None; configs.len()];
-        let same = SEEDS.iter().map(|seed| (problem.clone(), *seed));
-        let odd = odd_problems(kernel, problem, ODD).into_iter().map(|problem| (problem, SEEDS[0]));
-        for (other, seed) in same.chain(odd) {
-            let space = ConfigSpace::new(kernel, &other, device);
+    ) -> Result<Confirmation> {
+        let mut confirmation = Confirmation { faults: vec![None; configs.len()], cases: Vec::new() };
+        let faults = &mut confirmation.faults;
+        let others = other_problems(kernel, problem, OTHERS, LARGE);
+        let cases = cases(reversed_source(kernel, device).is_some());
+        let same = cases.into_iter().map(|case| (problem, case));
+        for (other, case) in same.chain(others.iter().map(|other| (other, Case::of_seed(SEEDS[0])))) {
+            let space = ConfigSpace::new(kernel, other, device);
             let left: Vec<usize> =
                 (0..configs.len()).filter(|at| faults[*at].is_none() && space.is_legal(&configs[*at])).collect();
             let chosen: Vec<Config> = left.iter().map(|at| configs[*at].clone()).collect();
             if chosen.is_empty() {
                 continue;
             }
-            // a problem of odd sizes of which there is no reference says nothing of a config
-            let Ok(found) = self.measurer.check(kernel, &other, &chosen, seed)? else { continue };
+            // a problem or a kind of input of which there is no reference says nothing of a config
+            let Ok(found) = self.measurer.check(kernel, other, &chosen, case)? else { continue };
+            let data = match other == problem {
+                true => case.words(),
+                false => format!("for {}", kernel.brief_problem(other)),
+            };
             for (at, fault) in std::iter::zip(left, found) {
-                let data = match other == *problem {
-                    true => format!("with data of seed {seed}"),
-                    false => format!("for {}", kernel.brief_problem(&other)),
-                };
                 faults[at] = fault.map(|fault| Invalidity {
                     detail: format!("right at first, but {data}: {}", fault.detail),
                     ..fault
                 });
             }
+            confirmation.cases.push(data);
         }
-        Ok(faults)
+        Ok(confirmation)
     }
+}
+
+/// What a config is checked on for the problem that it was measured for. Seeds alternate, and with them the side of a protected page.
+fn cases(is_reversible: bool) -> Vec<Case> {
+    let uniform = SEEDS.iter().map(|seed| Case::of_seed(*seed));
+    let kinds =
+        (SEEDS.len() as u64 + 1..).zip(InputKind::OTHERS).map(|(seed, kind)| Case { seed, kind, ..Case::default() });
+    let reversed = is_reversible.then(|| Case { order: Order::Reversed, ..Case::of_seed(SEEDS[0]) });
+    // the reversed order has the data of the first case, which are loaded already
+    uniform.clone().take(1).chain(reversed).chain(uniform.skip(1)).chain(kinds).collect()
 }

@@ -16,6 +16,15 @@ pub struct ProgramId(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferId(pub usize);
 
+/// Side of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where it begins.
+    Begin,
+    /// Where it ends.
+    End,
+}
+
 /// Argument of a launch.
 #[derive(Clone, Copy, Debug)]
 pub enum KernelArg {
@@ -83,6 +92,15 @@ pub trait Executor {
     /// # Errors
     /// `Error::Failed` where the memory cannot be allocated.
     fn alloc(&mut self, bytes: usize) -> Result<BufferId>;
+
+    /// Allocates as [`Executor::alloc`], between pages that end the process which touches them; one of them lies at a `side` of the buffer, the other
+    /// may be some bytes away. `name` is the argument in the last words of the process. `None` where memory cannot be protected.
+    ///
+    /// # Errors
+    /// `Error::Failed` where the memory cannot be allocated.
+    fn alloc_fenced(&mut self, _bytes: usize, _side: Side, _name: &str) -> Result<Option<BufferId>> {
+        Ok(None)
+    }
 
     /// Bytes of a buffer at most, where that is less than the memory.
     fn largest_buffer(&self) -> Option<f64> {

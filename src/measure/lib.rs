@@ -16,6 +16,7 @@ pub mod launch;
 pub mod measuring;
 pub(crate) mod processes;
 pub mod programs;
+pub mod races;
 pub mod registry;
 pub mod sweep;
 pub mod verify;

@@ -4,6 +4,7 @@ use crate::backends::cuda::nvrtc::Nvrtc;
 use crate::backends::{cuda, fake, hip, opencl};
 use crate::compile::{Cached, Compiler, Store};
 use crate::executor::{Executor, FoundDevice};
+use crate::verify::oclgrind;
 use seqtune_devices::host;
 pub use seqtune_devices::live::live_device as live_among;
 use seqtune_kernel::error::{Error, Result, input};
@@ -125,7 +126,7 @@ pub fn open(id: &str) -> Result<Box<dyn Executor>> {
 
 /// Place of a device among those that `live` may be: OpenCL's loader lists platforms in no order that means something, simulators among them.
 fn rank(found: &FoundDevice) -> [bool; 2] {
-    [found.device.name.contains("Oclgrind"), found.device.limits.is_cpu == Some(1.0)]
+    [found.device.name.contains(oclgrind::NAME), found.device.limits.is_cpu == Some(1.0)]
 }
 
 /// Finds a device by id.

@@ -23,9 +23,6 @@ const PORTION: usize = 1_920;
 /// Top, width, objective, threads and, if that is asked for, by how much longer a config may take, of a question, of any numbers.
 type Ask = (Whole, Whole, Text, Whole, Option<Real>);
 
-/// By how much longer a config may take at most, as a share of the time: what is beyond is no trade for energy.
-const MOST_LONGER: f64 = 100.0;
-
 /// A model ready for one kernel on one device.
 #[pyclass(frozen, module = "seqtune._seqtune")]
 pub struct Engine {
@@ -131,9 +128,9 @@ impl Engine {
         let within_time = within_time.as_ref().map(|share| share.0);
         if let Some(share) = within_time {
             self.model.check_objective(Objective::Energy).or_raise(py)?;
-            if !(0.0..=MOST_LONGER).contains(&share) {
-                let what =
-                    format!("within_time is a share of the time from 0 to {MOST_LONGER}, such as 0.02, not {share}");
+            let most = limits::MOST_LONGER;
+            if !(0.0..=most).contains(&share) {
+                let what = format!("within_time is a share of the time from 0 to {most}, such as 0.02, not {share}");
                 return input(what).or_raise(py);
             }
         }

@@ -155,6 +155,8 @@ static void choose(seqtune_predictor *predictor, seqtune_session *session, seqtu
     IS(seqtune_chooser_set_goal(chooser, SEQTUNE_EDP, 45, NAN, NAN), SEQTUNE_OK);
     IS(seqtune_chooser_set_goal(chooser, 7, NAN, NAN, NAN), SEQTUNE_INPUT);
     IS(seqtune_chooser_set_goal(chooser, SEQTUNE_TIME, 0, NAN, NAN), SEQTUNE_INPUT);
+    IS(seqtune_chooser_set_goal_within(chooser, SEQTUNE_ENERGY, NAN, NAN, NAN, -0.1), SEQTUNE_INPUT);
+    IS(seqtune_chooser_set_goal_within(chooser, SEQTUNE_EDP, 45, NAN, NAN, 0.5), SEQTUNE_OK);
     IS(seqtune_chooser_failed(chooser, pick.id), SEQTUNE_OK);
     IS(seqtune_chooser_pick(chooser, session, "M=1000", values, 2, &pick), SEQTUNE_OK);
     HOLDS(values[1] != 2);

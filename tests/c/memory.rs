@@ -31,6 +31,7 @@ fn a_call_like_one_before_asks_for_no_memory_with_a_session() {
         objective: SEQTUNE_TIME,
         unsure: 0,
         found: 0,
+        within_time: 0.0,
     };
     // SAFETY: texts, lists and rooms of this test
     unsafe {

@@ -31,6 +31,7 @@ fn prediction(candidates: &mut [Candidate], values: &mut [i64]) -> Prediction {
         objective: SEQTUNE_TIME,
         unsure: 0,
         found: 0,
+        within_time: 0.0,
     }
 }
 
@@ -82,8 +83,8 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
     let predictor = opened();
     let (mut candidates, mut values) = ([room(), room()], [0; 4]);
     type Change = fn(&mut Prediction);
-    let cases: [(Change, &str); 13] = [
-        (|p| p.size = 8, "prediction.size is 8, and this library knows 72: set it to sizeof(seqtune_prediction)"),
+    let cases: [(Change, &str); 15] = [
+        (|p| p.size = 8, "prediction.size is 8, and this library knows 80: set it to sizeof(seqtune_prediction)"),
         (|p| p.candidate_size = 24, "prediction.candidate_size is 24: set it to sizeof(seqtune_candidate)"),
         (|p| p.candidate_size = 33, "prediction.candidate_size is 33: set it to sizeof(seqtune_candidate)"),
         (|p| p.candidate_size = 1 << 12, "prediction.candidate_size is 4096: set it to sizeof(seqtune_candidate)"),
@@ -95,6 +96,8 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
         (|p| p.candidates = null_mut(), "prediction.candidates is NULL or not aligned"),
         (|p| p.values = 12 as *mut i64, "prediction.values is NULL or not aligned"),
         (|p| p.value_count = 3, "prediction.values has room for 3 values: 2 configs of 2 parameters need 4"),
+        (|p| p.within_time = -0.1, "prediction.within_time is -0.1: a share from 0 to 100, such as 0.02"),
+        (|p| p.within_time = f64::NAN, "prediction.within_time is NaN: a share from 0 to 100, such as 0.02"),
         (|p| p.objective = 7, "objective 7: name SEQTUNE_TIME, SEQTUNE_ENERGY or SEQTUNE_EDP"),
     ];
     for (change, sentence) in cases {
@@ -109,6 +112,16 @@ fn wrong_sizes_and_numbers_of_a_prediction_are_named() {
     // SAFETY: all is right but what the model knows
     let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1".as_ptr(), &mut energy) };
     assert_eq!((status, last().as_str()), (Status::SeqtuneMismatch, "the model was not trained for energy"));
+    let mut within = prediction(&mut candidates, &mut values);
+    within.within_time = 0.02;
+    // SAFETY: as above
+    let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1".as_ptr(), &mut within) };
+    assert_eq!((status, last().as_str()), (Status::SeqtuneMismatch, "the model was not trained for energy"));
+    // a program that was built before `within_time` was there
+    within.size = std::mem::offset_of!(Prediction, within_time);
+    // SAFETY: as above
+    let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1".as_ptr(), &mut within) };
+    assert_eq!((status, within.found), (Status::SeqtuneOk, 2));
     // SAFETY: opened here
     unsafe { seqtune_close(predictor) };
 }
@@ -250,6 +263,26 @@ fn a_time_is_told_with_what_it_rests_on_and_older_programs_go_on_without_that() 
     predict(&mut asked);
     assert_eq!((asked.found, first[8]), (2, 77), "nothing is written behind them");
     assert!((0.0..=1.0).contains(&f64::from_bits(first[1])) && (0.0..=1.0).contains(&f64::from_bits(first[5])));
+    // SAFETY: opened here
+    unsafe { seqtune_close(predictor) };
+}
+
+#[test]
+fn the_fewest_joules_within_a_share_of_the_time_need_no_more_than_those_of_the_fastest() {
+    let (status, predictor) = open_of("gemm-h200", c"gemm", null());
+    assert_eq!(status, Status::SeqtuneOk, "{}", last());
+    let (mut candidates, mut values) = ([room()], [0; 64]);
+    let mut first = |within_time: f64| {
+        let mut asked = prediction(&mut candidates, &mut values);
+        asked.within_time = within_time;
+        // SAFETY: room of this test
+        let status = unsafe { seqtune_predict(predictor, null_mut(), c"M=1024,N=1024,K=1024".as_ptr(), &mut asked) };
+        assert_eq!((status, asked.found), (Status::SeqtuneOk, 1), "{}", last());
+        (candidates[0].time_us, candidates[0].joules)
+    };
+    let (least_us, joules) = first(1e-9);
+    let (us, fewer) = first(0.5);
+    assert!(us <= 1.5 * least_us && us > least_us && fewer < joules, "{us} of {least_us} us, {fewer} of {joules} J");
     // SAFETY: opened here
     unsafe { seqtune_close(predictor) };
 }

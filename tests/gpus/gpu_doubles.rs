@@ -278,7 +278,7 @@ fn what_ends_a_run_is_told_in_a_sentence() {
         let path = folder.path().join("sweep.jsonl");
         let other = api.id.replace('0', "3");
         for (device, mode, expected, wanted) in [
-            (api.id, "memory", "allocating 256 bytes: ".to_string(), 1),
+            (api.id, "memory", "allocating 512 bytes: ".to_string(), 1),
             (other.as_str(), "", format!("no live device `{other}`"), 2),
             (api.id, "none", format!("no {} device opens here", api.id.replace(":0", "")), 3),
         ] {

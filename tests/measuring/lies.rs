@@ -44,11 +44,12 @@ fn programs_that_hang_grab_print_fork_exit_or_are_right_at_times_are_booked_as_s
         (3, Some(InvalidityKind::Runtime), "it took 0."),
         (4, Some(InvalidityKind::Timeout), "silent for 10.0 s"),
         (5, None, ""),
-        (6, Some(InvalidityKind::Correctness), "right at its first launch, wrong later: `y`: element 0 is 0"),
+        (6, Some(InvalidityKind::Correctness), "right at first, but with input that has offsets: `y`: element 0 is 0"),
         (7, Some(InvalidityKind::Runtime), "its process ended: exit status: 0"),
-        (8, None, ""),
+        (8, Some(InvalidityKind::Correctness), "right at first, but with input that has offsets: `y`: element 0 is 0"),
         (9, None, ""),
         (10, None, ""),
+        (12, Some(InvalidityKind::Correctness), "right at its first launch, wrong later: `y`: element 0 is 0"),
     ] {
         let found = &told[&format!("LIE={lie}")];
         assert!(found.0 == kind && found.1.contains(detail), "LIE={lie}: {found:?}");
@@ -82,8 +83,9 @@ fn configs_that_are_wrong_with_other_data_or_at_odd_sizes_are_not_confirmed() {
         limit: Duration::from_secs(600),
         memory: 4e9,
         program: None,
+        environment: Vec::new(),
     };
-    let faults = Engine::new(setup, 1).confirm(&kernel, &device, &problem, &configs).unwrap();
+    let faults = Engine::new(setup, 1).confirm(&kernel, &device, &problem, &configs).unwrap().faults;
     let told: Vec<String> = faults.into_iter().map(|fault| fault.map_or(String::new(), |fault| fault.detail)).collect();
     assert_eq!(told[0], "");
     assert!(told[1].starts_with("right at first, but with data of seed "), "{told:?}");

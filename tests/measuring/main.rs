@@ -8,6 +8,7 @@ mod checks;
 mod children;
 mod cluster;
 mod combined;
+mod guards;
 mod hpl;
 mod interrupted;
 mod lies;

@@ -5,7 +5,7 @@ use seqtune_kernel::Kernel;
 use seqtune_measure::executor::KernelArg;
 use seqtune_measure::registry::open;
 use seqtune_measure::verify::on_device::DeviceComparison;
-use seqtune_measure::verify::workload::{SEED, load};
+use seqtune_measure::verify::workload::{SEED, Wanted, load};
 use std::sync::{Mutex, PoisonError};
 
 static OPENING: Mutex<()> = Mutex::new(());
@@ -24,7 +24,9 @@ impl Data {
         let kernel = Kernel::open(kernel).unwrap();
         let problem = kernel.problem(text).unwrap();
         let mut executor = open("opencl:0").unwrap();
-        let made = load(executor.as_mut(), &kernel, &problem, SEED, Some(&mut DeviceComparison::default())).unwrap();
+        let made =
+            load(executor.as_mut(), &kernel, &problem, &Wanted::uniform(SEED), Some(&mut DeviceComparison::default()))
+                .unwrap();
         let (source, env) = (kernel.source().unwrap(), kernel.env(&problem, None));
         let (mut sizes, mut buffers) = (Vec::new(), Vec::new());
         for (value, argument) in made.values.iter().zip(&source.arguments) {

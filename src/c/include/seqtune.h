@@ -223,6 +223,11 @@ typedef struct {
    * Out: number of candidates, best first; fewer than `top` where fewer are legal.
    */
   size_t found;
+  /**
+   * In: 0.02 asks for the fewest joules among configs that are predicted to take at most 2 % longer than the fastest, whatever `objective` says;
+   * 0 sets no such limit.
+   */
+  double within_time;
 } seqtune_prediction;
 
 /**
@@ -617,6 +622,17 @@ seqtune_status seqtune_chooser_set_goal(const seqtune_chooser *chooser,
                                         double time_us,
                                         double power_w,
                                         double joules);
+
+/**
+ * As seqtune_chooser_set_goal, with a limit to the time that follows the fastest config: with SEQTUNE_ENERGY, a `within_time` of 0.02 asks for the
+ * fewest joules within 2 % of its time. NaN sets no such limit.
+ */
+seqtune_status seqtune_chooser_set_goal_within(const seqtune_chooser *chooser,
+                                               int objective,
+                                               double time_us,
+                                               double power_w,
+                                               double joules,
+                                               double within_time);
 
 /**
  * Writes what was learned to the file of the options; also done at times by itself.

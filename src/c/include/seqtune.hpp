@@ -206,7 +206,9 @@ private:
 // Predictions of one thread, of at most `top` candidates each. The predictor has to outlive it, and to stay where it is.
 class session {
 public:
-    explicit session(const predictor &of, std::size_t top = 1, objective aim = objective::time, std::size_t width = 0)
+    // `within_time` of 0.02 asks for the fewest joules within 2 % of the fastest config's time; 0 sets no such limit.
+    explicit session(const predictor &of, std::size_t top = 1, objective aim = objective::time, std::size_t width = 0,
+                     double within_time = 0)
         : of_(&of), candidates_(within(top)), values_(top * seqtune_parameter_count(of.get()))
     {
         seqtune_session *opened = nullptr;
@@ -220,6 +222,7 @@ public:
         prediction_.value_count = values_.size();
         prediction_.width = width;
         prediction_.objective = static_cast<int>(aim);
+        prediction_.within_time = within_time;
     }
 
     // For a problem written as "M=512,N=512,K=64".
@@ -290,6 +293,7 @@ struct goal {
     double time_us = std::numeric_limits<double>::quiet_NaN();
     double power_w = std::numeric_limits<double>::quiet_NaN();
     double joules = std::numeric_limits<double>::quiet_NaN();
+    double within_time = std::numeric_limits<double>::quiet_NaN(); // share above the time of the fastest config
 };
 
 // A config that was chosen for a call.
@@ -357,7 +361,8 @@ public:
     void failed(const pick &of) const { check(seqtune_chooser_failed(handle_.get(), of.id())); }
     void set_goal(const goal &to) const
     {
-        check(seqtune_chooser_set_goal(handle_.get(), static_cast<int>(to.aim), to.time_us, to.power_w, to.joules));
+        check(seqtune_chooser_set_goal_within(handle_.get(), static_cast<int>(to.aim), to.time_us, to.power_w, to.joules,
+                                              to.within_time));
     }
     void save() const { check(seqtune_chooser_save(handle_.get())); }
     // What went wrong without being in a call's way, a sentence a line; it is forgotten.

@@ -194,7 +194,8 @@ impl Bench {
             if open.is_empty() {
                 return Ok(());
             }
-            for (config, fault) in std::iter::zip(&open, self.engine.confirm(kernel, device, problem, &open)?) {
+            let faults = self.engine.confirm(kernel, device, problem, &open)?.faults;
+            for (config, fault) in std::iter::zip(&open, faults) {
                 let Some(fault) = fault else { continue };
                 warn(&format!("{} of {}: {}", kernel.show_config(config), kernel.brief_problem(problem), fault.detail));
                 found.fail(config, fault);

@@ -34,6 +34,12 @@ impl<S: Subject> Bench<S> {
                 Err(fault) => return Ok(Err(fault)),
             }
         }
+        // what is long, and too slow to be chosen, is not worth another launch
+        if first.is_some_and(|us| us <= LONG_US.max(pass.policy.slow * pass.best_us))
+            && let Err(fault) = self.subject.verify_beside(&work)?
+        {
+            return Ok(Err(fault));
+        }
         // what loading adds to a first launch is less than this
         let too_long = LONG_US.max(FIRST * pass.policy.slow * pass.best_us);
         let estimate_us = match first.filter(|us| *us > too_long) {

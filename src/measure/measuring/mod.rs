@@ -9,6 +9,7 @@ pub mod on_device;
 pub mod roofline;
 pub mod subject;
 pub mod trial;
+mod winner;
 
 use crate::batch::{Batch, BatchStep, Contender, Measured};
 use crate::executor::Timing;
@@ -229,7 +230,12 @@ impl<S: Subject> Bench<S> {
                     }
                 }
             }
-            for at in finish_round(running, &rounds, pass.policy, pass.best_us) {
+            let mut finished = finish_round(running, &rounds, pass.policy, pass.best_us);
+            if running.iter().all(|trial| trial.done) {
+                let failed = self.measure_winners(running, &finished, timing, pass)?;
+                finished.retain(|at| !failed.contains(at));
+            }
+            for at in finished {
                 // nothing is known of what a lost device holds; another worker measures these anew
                 if self.subject.is_poisoned() {
                     return Ok(());

@@ -3,13 +3,15 @@
 use crate::batch::{ProgramKey, is_wide};
 use crate::clocks::held::HeldClocks;
 use crate::compile::Job;
-use crate::executor::{Executor, GemmCall, ProgramId, Timing};
+use crate::executor::{Executor, GemmCall, KernelArg, ProgramId, Timing};
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::{self, Peaks};
 use crate::measuring::subject::Subject;
+use crate::verify::case::{Case, Order, reversed_source};
+use crate::verify::input_kind::InputKind;
 use crate::verify::on_device::DeviceComparison;
-use crate::verify::workload::{SEED, Workload, load};
+use crate::verify::workload::{SEED, Wanted, Workload, load, reference_seconds};
 use seqtune_data::{Attempt, Conditions, Invalidity, InvalidityKind, Observed};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
@@ -20,6 +22,10 @@ use std::time::Instant;
 /// Number of programs above which all are released before the next configs.
 const PROGRAMS: usize = 1_024;
 
+/// Seconds that making other data may take for each config that is measured, a tenth of what a quick config takes, and bytes of data made in a second.
+const BESIDE_SECONDS: f64 = 4e-3;
+const BYTES: f64 = 2e8;
+
 /// Device with the data of one problem and compiled programs.
 pub struct OnDevice {
     kernel: Kernel,
@@ -27,7 +33,16 @@ pub struct OnDevice {
     source: Source,
     executor: Box<dyn Executor>,
     programs: HashMap<ProgramKey, ProgramId>,
+    /// Programs whose work-items run in reversed order, and their source.
+    reversed: HashMap<ProgramKey, ProgramId>,
+    reversed_source: Option<String>,
+    order: Order,
     workload: Option<Workload>,
+    /// Data of the same problem and of another kind, and the seconds that the first took.
+    beside: Option<Workload>,
+    load_seconds: f64,
+    /// Largest magnitudes of the results of a problem with uniform input.
+    scales: Option<(Problem, Vec<f64>)>,
     /// Clocks of the device, once some were set.
     clocks: Option<HeldClocks>,
     agree: DeviceComparison,
@@ -47,21 +62,78 @@ impl OnDevice {
     /// # Errors
     /// `Error::Input` where the kernel has no source.
     pub fn new(kernel: &Kernel, executor: Box<dyn Executor>) -> Result<OnDevice> {
-        let (source, programs, agree) = (kernel.source()?.clone(), HashMap::new(), DeviceComparison::default());
-        let (kernel, checker) = (kernel.clone(), Checker::new(kernel));
-        Ok(OnDevice { kernel, checker, source, executor, programs, workload: None, clocks: None, agree })
+        Ok(OnDevice {
+            checker: Checker::new(kernel),
+            source: kernel.source()?.clone(),
+            reversed_source: reversed_source(kernel, executor.device()),
+            kernel: kernel.clone(),
+            executor,
+            programs: HashMap::new(),
+            reversed: HashMap::new(),
+            order: Order::Usual,
+            workload: None,
+            beside: None,
+            load_seconds: 0.0,
+            scales: None,
+            clocks: None,
+            agree: DeviceComparison::default(),
+        })
     }
 
     /// Compiled program of `config` for the data type and layout of `problem`.
     fn program(&mut self, problem: &Problem, config: &Config) -> Attempt<ProgramId> {
         let key = ProgramKey::new(&self.kernel, problem, config);
-        if let Some(program) = self.programs.get(&key) {
+        let reversed = self.reversed_source.as_deref().filter(|_| self.order == Order::Reversed);
+        let programs = if reversed.is_some() { &mut self.reversed } else { &mut self.programs };
+        if let Some(program) = programs.get(&key) {
             return Ok(*program);
         }
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
-        let program = self.executor.compile(&Job::new(&self.kernel, &self.source.program, key.defines(), &env))?;
-        self.programs.insert(key, program);
+        let job = Job::new(&self.kernel, &self.source.program, key.defines(), &env);
+        let program = self.executor.compile(&Job { source: reversed.unwrap_or(job.source), ..job })?;
+        programs.insert(key, program);
         Ok(program)
+    }
+
+    /// Data of a case, with what is expected of them.
+    fn data(&mut self, problem: &Problem, case: Case, scales: &[f64], is_beside: bool) -> Result<Workload> {
+        let mut made = Err(nothing_loaded());
+        for magnitude in case.kind.magnitudes() {
+            let wanted = Wanted { case, magnitude: *magnitude, scales, is_beside };
+            made = load(self.executor.as_mut(), &self.kernel, problem, &wanted, Some(&mut self.agree));
+            if made.is_ok() {
+                break;
+            }
+        }
+        made
+    }
+
+    /// Largest magnitudes of a problem's results with uniform input.
+    fn scales_of(&mut self, problem: &Problem) -> Result<Vec<f64>> {
+        if let Some((_, scales)) = self.scales.as_ref().filter(|(known, _)| known == problem) {
+            return Ok(scales.clone());
+        }
+        (self.workload, self.beside) = (None, None);
+        let scales = self.data(problem, Case::of_seed(SEED), &[], false)?.scales();
+        self.scales = Some((problem.clone(), scales.clone()));
+        Ok(scales)
+    }
+
+    /// Restores the outputs of some data, launches on them, and returns the time in microseconds or how the result failed.
+    fn launched_right(&mut self, work: &Work, data: &Workload) -> Result<Attempt<f64>> {
+        data.reset(self.executor.as_mut())?;
+        let times = match self.launch_on(work, &data.values, 1, Timing::Warm) {
+            Err(fault) => return Ok(Err(fault)),
+            Ok(times) => times,
+        };
+        Ok(data.wrong(self.executor.as_mut())?.map_or(Ok(times[0] as f64), Err))
+    }
+
+    fn launch_on(&mut self, work: &Work, values: &[KernelArg], repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {
+        match work {
+            Work::Config(program, geometry) => self.executor.launch(*program, values, geometry, repeat, timing),
+            Work::Library(product) => self.executor.multiply(product, repeat, timing),
+        }
     }
 
     /// Whether a problem keeps the kernel's rules, and a config is legal for it.
@@ -128,8 +200,8 @@ impl Subject for OnDevice {
         }
         let small = self.small(problem, config);
         if self.workload.as_ref().is_none_or(|l| l.problem != small) {
-            self.workload = None;
-            self.workload = load(self.executor.as_mut(), &self.kernel, &small, SEED, None).ok();
+            (self.workload, self.beside) = (None, None);
+            self.workload = load(self.executor.as_mut(), &self.kernel, &small, &Wanted::uniform(SEED), None).ok();
         }
         let Some(workload) = &self.workload else { return Ok(None) };
         let (values, geometry) = (workload.values.clone(), self.geometry(&small, config));
@@ -143,20 +215,51 @@ impl Subject for OnDevice {
         Ok(None)
     }
 
-    /// Loads random data of `seed` and computes the expected results.
-    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
-        if !self.workload.as_ref().is_some_and(|l| l.expects(problem, seed)) {
-            self.workload = None;
-            let began = Instant::now();
-            self.workload = Some(load(self.executor.as_mut(), &self.kernel, problem, seed, Some(&mut self.agree))?);
-            tracing::debug!("data and reference in {:.2} s", began.elapsed().as_secs_f64());
+    /// Loads the random data of a case and computes the expected results.
+    fn load(&mut self, problem: &Problem, case: Case) -> Result<()> {
+        if case.order == Order::Reversed && self.reversed_source.is_none() {
+            return Err(Error::Failed("work-items cannot be run in reversed order here".into()));
         }
+        self.order = case.order;
+        if self.workload.as_ref().is_some_and(|l| l.expects(problem, case)) {
+            return Ok(());
+        }
+        let is_usual = case.kind == InputKind::Uniform;
+        let scales = if is_usual { Vec::new() } else { self.scales_of(problem)? };
+        (self.workload, self.beside) = (None, None);
+        let began = Instant::now();
+        let data = self.data(problem, case, &scales, false)?;
+        self.load_seconds = began.elapsed().as_secs_f64();
+        tracing::debug!("data and reference in {:.2} s", self.load_seconds);
+        if is_usual {
+            self.scales = Some((problem.clone(), data.scales()));
+        }
+        self.workload = Some(data);
         Ok(())
     }
 
+    fn load_beside(&mut self, configs: usize) {
+        let Some(problem) = self.workload.as_ref().map(|data| data.problem.clone()) else { return };
+        // the first data may have taken the time of compiling the reference too
+        let reference = reference_seconds(&self.kernel, &problem, self.executor.device());
+        let seconds = self.load_seconds.min(reference + self.kernel.bytes(&problem) / BYTES);
+        let is_cheap = seconds <= BESIDE_SECONDS * configs as f64;
+        if self.beside.is_some() || !is_cheap || !self.executor.computes() {
+            return;
+        }
+        // problems have different kinds, so that a sweep has all
+        let kinds = InputKind::OTHERS;
+        let kind = kinds[self.kernel.show_problem(&problem).bytes().map(usize::from).sum::<usize>() % kinds.len()];
+        let case = Case { seed: SEED + 1, kind, order: Order::Usual };
+        let scales = self.scales.as_ref().filter(|(known, _)| *known == problem).map(|(_, scales)| scales.clone());
+        let made = scales.and_then(|scales| self.data(&problem, case, &scales, true).ok());
+        tracing::debug!("beside it, {}{}", kind.words(), if made.is_some() { "" } else { ": not possible" });
+        self.beside = made;
+    }
+
     fn make_room(&mut self) {
-        if self.programs.len() >= PROGRAMS {
-            for (_, program) in self.programs.drain() {
+        if self.programs.len() + self.reversed.len() >= PROGRAMS {
+            for (_, program) in self.programs.drain().chain(self.reversed.drain()) {
                 self.executor.release(program);
             }
         }
@@ -175,21 +278,27 @@ impl Subject for OnDevice {
     }
 
     fn verify(&mut self, work: &Work) -> Result<Attempt<f64>> {
-        self.workload.as_ref().ok_or_else(nothing_loaded)?.reset(self.executor.as_mut())?;
-        let times = match self.launch(work, 1, Timing::Warm) {
-            Err(fault) => return Ok(Err(fault)),
-            Ok(times) => times,
+        let data = self.workload.take().ok_or_else(nothing_loaded)?;
+        let found = self.launched_right(work, &data);
+        self.workload = Some(data);
+        found
+    }
+
+    fn verify_beside(&mut self, work: &Work) -> Result<Attempt<()>> {
+        // a product by the vendor's library names its own buffers
+        let Some(data) = self.beside.take_if(|_| matches!(work, Work::Config(..))) else { return Ok(Ok(())) };
+        let (found, kind) = (self.launched_right(work, &data), data.kind());
+        self.beside = Some(data);
+        let named = |fault: Invalidity| Invalidity {
+            detail: format!("right at first, but with {}: {}", kind.words(), fault.detail),
+            ..fault
         };
-        let wrong = self.workload.as_ref().ok_or_else(nothing_loaded)?.wrong(self.executor.as_mut())?;
-        Ok(wrong.map_or(Ok(times[0] as f64), Err))
+        Ok(found?.map(drop).map_err(named))
     }
 
     fn launch(&mut self, work: &Work, repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {
-        let values = self.workload.as_ref().map_or(&[][..], |workload| &workload.values);
-        match work {
-            Work::Config(program, geometry) => self.executor.launch(*program, values, geometry, repeat, timing),
-            Work::Library(product) => self.executor.multiply(product, repeat, timing),
-        }
+        let values = self.workload.as_ref().map_or_else(Vec::new, |workload| workload.values.clone());
+        self.launch_on(work, &values, repeat, timing)
     }
 
     fn observe(&self, work: &Work) -> Observed {
@@ -232,7 +341,7 @@ impl Subject for OnDevice {
     }
 
     fn peaks(&mut self) -> Result<Peaks> {
-        self.workload = None;
+        (self.workload, self.beside) = (None, None);
         let failed = |fault: Invalidity| Error::Failed(format!("measuring the device's peaks: {}", fault.detail));
         roofline::measure(self.executor.as_mut(), self.source.units).map_err(failed)
     }

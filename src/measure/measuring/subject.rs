@@ -3,6 +3,7 @@
 use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
+use crate::verify::case::Case;
 use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Clocks, Config, Problem};
@@ -21,11 +22,14 @@ pub trait Subject {
     /// `Error::Failed` where the attempt itself cannot be made.
     fn compile(&mut self, problem: &Problem, config: &Config) -> Result<Option<Invalidity>>;
 
-    /// Prepares a problem, with data of `seed` and what is expected of them.
+    /// Prepares a problem, with the data of a case and what is expected of them; configs that are prepared next run in the order of that case.
     ///
     /// # Errors
     /// `Error::Failed` where the problem cannot be prepared.
-    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()>;
+    fn load(&mut self, problem: &Problem, case: Case) -> Result<()>;
+
+    /// Prepares other data of the loaded problem beside its own, where that takes little of the time in which so many configs are measured.
+    fn load_beside(&mut self, _configs: usize) {}
 
     /// Releases what earlier configs hold where they are many; no work may be in use.
     fn make_room(&mut self) {}
@@ -41,6 +45,14 @@ pub trait Subject {
     /// # Errors
     /// `Error::Failed` where copies to or from the device fail.
     fn verify(&mut self, work: &Self::Work) -> Result<Attempt<f64>>;
+
+    /// Launches once on the data beside, where there are some; returns how the result failed.
+    ///
+    /// # Errors
+    /// `Error::Failed` where copies to or from the device fail.
+    fn verify_beside(&mut self, _work: &Self::Work) -> Result<Attempt<()>> {
+        Ok(Ok(()))
+    }
 
     /// Launches `repeat` times in sequence and returns the time of each timed launch in microseconds.
     ///

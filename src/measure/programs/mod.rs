@@ -14,6 +14,7 @@ use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
 use crate::measuring::subject::Subject;
+use crate::verify::case::Case;
 use answer::Reported;
 pub use check::{check, check_machine};
 use patterns::{Patterns, Read};
@@ -226,7 +227,11 @@ impl Subject for Program {
         Ok(self.build(problem, config)?.err())
     }
 
-    fn load(&mut self, problem: &Problem, seed: u64) -> Result<()> {
+    fn load(&mut self, problem: &Problem, case: Case) -> Result<()> {
+        let seed = case.seed;
+        if case != Case::of_seed(seed) {
+            return Err(Error::Failed("a program makes its own data".into()));
+        }
         if self.loaded.as_ref() == Some(&(problem.clone(), seed)) {
             return Ok(());
         }

@@ -93,17 +93,29 @@ fn blocks_agree(found: &[u8], expected: &[u8], format: Format, most: f64) -> boo
     }
 }
 
-/// Finds an error of a result as [`difference`], where only some elements are known by their indices.
-pub fn deviation(found: &[u8], expected: &[Element], format: Format, tolerance: f64) -> Option<String> {
+/// Finds an error of a result as [`difference`], where only some elements are known by their indices. Errors are relative to their largest magnitude,
+/// or to `least_scale` where that is larger.
+pub fn deviation(
+    found: &[u8],
+    expected: &[Element],
+    format: Format,
+    tolerance: f64,
+    least_scale: f64,
+) -> Option<String> {
     if let Some(broken) = overrun(found) {
         return Some(broken);
     }
-    let scale = expected.iter().map(|element| element.value.abs()).fold(0.0, f64::max);
+    let scale = largest(expected).max(least_scale);
     let read = |i: usize| format.read(&found[i * format.bytes()..]);
     let compared =
         expected.iter().map(|element| Compared { at: element.at, found: read(element.at), expected: element.value });
     let Compared { at, found, expected } = first_wrong(compared, tolerance * scale)?;
     Some(format!("element {at} is {found}, double precision says {expected}"))
+}
+
+/// Largest magnitude of known elements.
+pub fn largest(elements: &[Element]) -> f64 {
+    elements.iter().map(|element| element.value.abs()).fold(0.0, f64::max)
 }
 
 fn overrun(found: &[u8]) -> Option<String> {
@@ -184,11 +196,12 @@ mod tests {
         broken[10] = 0;
         assert_eq!(difference(&broken, &data(0.5), Format::F32, 1e-3).unwrap(), "wrote behind the end of its output");
         assert_eq!(
-            deviation(&broken, &elements(&[(0, 0.5)]), Format::F32, 1e-3).unwrap(),
+            deviation(&broken, &elements(&[(0, 0.5)]), Format::F32, 1e-3, 0.0).unwrap(),
             "wrote behind the end of its output"
         );
-        assert_eq!(deviation(&data(0.5001), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3), None);
-        let wrong = deviation(&data(0.6), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3).unwrap();
+        assert_eq!(deviation(&data(0.5001), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3, 0.0), None);
+        assert_eq!(deviation(&data(0.6), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3, 200.0), None);
+        let wrong = deviation(&data(0.6), &elements(&[(1, 1.0), (0, 0.5)]), Format::F32, 1e-3, 0.0).unwrap();
         assert!(wrong.starts_with("element 0 is 0.6"), "{wrong}");
     }
 }

@@ -44,4 +44,21 @@ impl Format {
             Format::Bf16 => f32::from_le_bytes([0, 0, bytes[0], bytes[1]]) as f64,
         }
     }
+
+    /// Encodes a number, rounded to nearest (bf16: towards zero).
+    pub fn write(self, value: f64, bytes: &mut [u8]) {
+        match self {
+            Format::F32 => bytes.copy_from_slice(&(value as f32).to_le_bytes()),
+            Format::F16 => bytes.copy_from_slice(&half::f16::from_f64(value).to_le_bytes()),
+            Format::Bf16 => bytes.copy_from_slice(&(value as f32).to_le_bytes()[2..]),
+        }
+    }
+
+    /// Largest finite number.
+    pub fn largest(self) -> f64 {
+        match self {
+            Format::F16 => half::f16::MAX.to_f64(),
+            Format::F32 | Format::Bf16 => f32::MAX as f64,
+        }
+    }
 }

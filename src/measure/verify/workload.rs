@@ -1,19 +1,21 @@
 //! Data of one problem on a device, with the expected results of its kernel.
 
-use crate::executor::{BufferId, Executor, GemmCall, KernelArg};
-use crate::verify::compare::{canary, deviation, difference, scale};
+use crate::executor::{BufferId, Executor, GemmCall, KernelArg, Side};
+use crate::verify::amounts::{check_amount, check_memory, place, stated_formats};
+use crate::verify::case::Case;
+use crate::verify::compare::{CANARY, canary, deviation, difference, largest, scale};
 use crate::verify::content::content;
 use crate::verify::double_precision::{Data, Sample, sample};
 use crate::verify::format::Format;
+use crate::verify::input_kind::InputKind;
 use crate::verify::on_device::{DeviceComparison, ShadowBuffers};
 use crate::verify::reference::refer;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use seqtune_data::{Invalidity, InvalidityKind};
-use seqtune_devices::host::{job_memory, memory};
-use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::kernel_toml::spec::ArgumentKind;
-use seqtune_kernel::{Argument, Device, Gemm, Kernel, Problem, Source};
+use seqtune_kernel::{Device, Gemm, Kernel, Problem, Source};
 
 /// Longest expected time in seconds of a reference that is launched, at the rates in FLOP/s of a plain kernel; of a GPU a share of its peak,
 /// since a small one that is watched by its display ends what takes seconds.
@@ -36,21 +38,45 @@ fn plain_rate(device: &Device) -> f64 {
     }
 }
 
+/// Expected time in seconds of a reference on a device, at the rate of a plain kernel.
+pub fn reference_seconds(kernel: &Kernel, problem: &Problem, device: &Device) -> f64 {
+    kernel.flops(problem) / plain_rate(device)
+}
+
 /// Seed of the data with which configs are measured.
 pub const SEED: u64 = 0x5e97;
 
-/// Bytes of a buffer at most, where the device states no memory.
-const MOST_BYTES: f64 = (1u64 << 40) as f64;
+/// Share of a format's largest number that results may reach.
+const HEADROOM: f64 = 0.1;
 
-/// Bytes that every machine has.
-const SMALL: f64 = 16e6;
+/// Bytes behind an input that has no protected pages: NaN in every format, and -1.
+const GUARD: u8 = 0xff;
+
+/// What the buffers of a workload are to hold.
+pub struct Wanted<'a> {
+    /// Seed and kind of the input.
+    pub case: Case,
+    /// Largest offset or outlier of that kind.
+    pub magnitude: f64,
+    /// Largest magnitudes of the outputs with uniform input, to which errors are relative where these results are smaller; none where these are they.
+    pub scales: &'a [f64],
+    /// Whether other buffers stay.
+    pub is_beside: bool,
+}
+
+impl Wanted<'_> {
+    /// Uniform input of a seed.
+    pub fn uniform(seed: u64) -> Wanted<'static> {
+        Wanted { case: Case::of_seed(seed), magnitude: 1.0, scales: &[], is_beside: false }
+    }
+}
 
 /// Arguments of a problem, with random content.
 pub struct Workload {
     /// Problem of the kernel.
     pub problem: Problem,
-    /// Seed of the content.
-    seed: u64,
+    /// Seed and kind of the content.
+    case: Case,
     /// Arguments of a launch.
     pub values: Vec<KernelArg>,
     outputs: Vec<Output>,
@@ -66,30 +92,35 @@ struct Output {
     /// Content of the buffer before each checked launch.
     before: Vec<u8>,
     expected: Expected,
+    /// Magnitude that errors are relative to at least.
+    least_scale: f64,
 }
 
 enum Expected {
     /// No expected result yet.
     Nothing,
-    /// Result of the reference, its largest magnitude, and its copies for a comparison on the device.
+    /// Result of the reference, the magnitude that errors are relative to, and its copies for a comparison on the device.
     All(Vec<u8>, f64, Option<ShadowBuffers>),
     /// Some elements in double precision.
     Some(Sample),
 }
 
-/// Allocates and fills the arguments of `problem` with random content of `seed`, and computes the expected results with `expecting`; all
-/// other buffers are freed.
+/// Allocates and fills the arguments of `problem` with random content, and computes the expected results with `expecting`; all other buffers are
+/// freed, unless this is to stand beside them.
 ///
 /// # Errors
-/// `Error::Input` where the kernel has no source, [`Error::Failed`] where the device or the reference fails.
+/// `Error::Input` where the kernel has no source, [`Error::Failed`] where the device or the reference fails, or gives no finite results of input that
+/// is not uniform.
 pub fn load(
     executor: &mut dyn Executor,
     kernel: &Kernel,
     problem: &Problem,
-    seed: u64,
+    wanted: &Wanted,
     expecting: Option<&mut DeviceComparison>,
 ) -> Result<Workload> {
-    executor.free_all();
+    if !wanted.is_beside {
+        executor.free_all();
+    }
     let formats = stated_formats(kernel, problem)?;
     let source = kernel.source()?;
     let env = kernel.env(problem, None);
@@ -99,9 +130,10 @@ pub fn load(
         check_amount(argument, amount, format.bytes(), memory).map_err(|e| e.at_place(place(kernel, argument)))?;
     }
     check_memory(kernel, &source.arguments, &formats, &env)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let case = wanted.case;
+    let mut rng = ChaCha8Rng::seed_from_u64(case.seed);
     let tolerance = source.tolerance.eval(&env);
-    let mut workload = Workload { problem: problem.clone(), seed, values: Vec::new(), outputs: Vec::new(), tolerance };
+    let mut workload = Workload { problem: problem.clone(), case, values: Vec::new(), outputs: Vec::new(), tolerance };
     // content of the inputs
     let mut host: Vec<Option<HostCopy>> = Vec::new();
     for (i, (argument, format)) in source.arguments.iter().zip(formats).enumerate() {
@@ -110,26 +142,32 @@ pub fn load(
         let value = match argument.kind {
             ArgumentKind::Int => KernelArg::Int(amount as i32),
             ArgumentKind::Float => KernelArg::Float(amount as f32),
-            ArgumentKind::In | ArgumentKind::Out => {
+            ArgumentKind::In => {
                 let mut data = content(argument, amount as usize, format, &env, &mut rng)?;
-                let is_output = argument.kind == ArgumentKind::Out;
-                if is_output {
-                    data.extend(canary());
+                if argument.integers.is_none() {
+                    case.kind.shape(&mut data, format, wanted.magnitude, &mut rng);
                 }
-                let buffer = executor.alloc(data.len())?;
+                let buffer = guarded_buffer(executor, &mut data, case, &argument.name)?;
+                kept = Some(HostCopy { bytes: data, format });
+                KernelArg::Buffer(buffer)
+            }
+            ArgumentKind::Out => {
+                let mut data = content(argument, amount as usize, format, &env, &mut rng)?;
+                data.extend(canary());
+                let buffer = match executor.alloc_fenced(data.len(), side(case), &argument.name)? {
+                    Some(buffer) => buffer,
+                    None => executor.alloc(data.len())?,
+                };
                 executor.write(buffer, &data)?;
-                if is_output {
-                    workload.outputs.push(Output {
-                        argument: i,
-                        name: argument.name.clone(),
-                        buffer,
-                        format,
-                        before: data,
-                        expected: Expected::Nothing,
-                    });
-                } else {
-                    kept = Some(HostCopy { bytes: data, format });
-                }
+                workload.outputs.push(Output {
+                    argument: i,
+                    name: argument.name.clone(),
+                    buffer,
+                    format,
+                    before: data,
+                    expected: Expected::Nothing,
+                    least_scale: wanted.scales.get(workload.outputs.len()).copied().unwrap_or(0.0),
+                });
                 KernelArg::Buffer(buffer)
             }
         };
@@ -142,72 +180,23 @@ pub fn load(
     Ok(workload)
 }
 
-/// Formats of the arguments' elements, as a kernel states them for a problem; refused are those that there are not, and operations or bytes fewer
-/// than none.
-///
-/// # Errors
-/// [`Error::Input`] where the kernel has no source, or what it states is not possible; it names the argument or the key.
-pub fn stated_formats(kernel: &Kernel, problem: &Problem) -> Result<Vec<Format>> {
-    for (key, value) in [("flops", kernel.flops(problem)), ("bytes", kernel.bytes(problem))] {
-        if value < 0.0 || !value.is_finite() {
-            return input(format!("[work] of kernel {}: `{key}` is {value} here; it counts from 0", kernel.name));
-        }
+/// The side of a buffer that touches a protected page.
+fn side(case: Case) -> Side {
+    if case.seed % 2 == 1 { Side::End } else { Side::Begin }
+}
+
+/// A buffer of an input between protected pages; where there are none, with bytes behind it that no number or index of a right program is made of.
+fn guarded_buffer(executor: &mut dyn Executor, data: &mut Vec<u8>, case: Case, name: &str) -> Result<BufferId> {
+    if let Some(buffer) = executor.alloc_fenced(data.len(), side(case), name)? {
+        executor.write(buffer, data)?;
+        return Ok(buffer);
     }
-    let env = kernel.env(problem, None);
-    let of = |argument: &Argument| format(argument, &env).map_err(|e| e.at_place(place(kernel, argument)));
-    kernel.source()?.arguments.iter().map(of).collect()
-}
-
-fn place(kernel: &Kernel, argument: &Argument) -> String {
-    format!("argument `{}` of kernel {}", argument.name, kernel.name)
-}
-
-/// Format of a buffer's elements; of numbers it means nothing.
-fn format(argument: &Argument, env: &[f64]) -> Result<Format> {
-    if matches!(argument.kind, ArgumentKind::Int | ArgumentKind::Float) {
-        return Ok(Format::F32);
-    }
-    let is_bf16 = argument.bf16.as_ref().is_some_and(|e| e.eval(env) == 1.0);
-    let bytes = argument.element.eval(env);
-    Format::from_width(bytes, is_bf16).ok_or_else(|| {
-        Error::Input(format!("elements of {bytes} bytes; there are 4 (f32) and 2 (f16, or bf16 where `bf16` is 1)"))
-    })
-}
-
-/// Refuses a number, or a length of so many bytes, that is not possible.
-fn check_amount(argument: &Argument, amount: f64, element: usize, memory_bytes: Option<f64>) -> Result<()> {
-    let most = memory_bytes.unwrap_or(MOST_BYTES).min(MOST_BYTES) / element as f64;
-    match argument.kind {
-        ArgumentKind::Float => Ok(()),
-        ArgumentKind::Int if amount == (amount as i32) as f64 => Ok(()),
-        ArgumentKind::Int => workload_error(format!("its value {amount} is no whole number of 32 bits")),
-        _ if (1.0..=most).contains(&amount) => Ok(()),
-        _ => workload_error(format!("a length of {amount} elements; 1 to {most:.0} fit the device")),
-    }
-}
-
-/// Refuses buffers that this machine's memory does not hold together, before the first of them is asked for: each is here once with its
-/// content and once for what comes back, or on a device that is this machine.
-fn check_memory(kernel: &Kernel, arguments: &[Argument], formats: &[Format], env: &[f64]) -> Result<()> {
-    let is_buffer = |argument: &Argument| matches!(argument.kind, ArgumentKind::In | ArgumentKind::Out);
-    let bytes = arguments.iter().zip(formats).filter(|(argument, _)| is_buffer(argument));
-    let bytes: f64 = bytes.map(|(argument, format)| argument.amount.eval(env).max(0.0) * format.bytes() as f64).sum();
-    // of an address space that is limited the system tells nothing but this
-    let is_room = |bytes: f64| Vec::<u8>::new().try_reserve_exact(2 * bytes as usize).is_ok();
-    let here = memory().map_or_else(job_memory, |memory| memory.min(job_memory()));
-    match bytes <= here && (bytes < SMALL || is_room(bytes)) {
-        true => Ok(()),
-        false => workload_error(format!(
-            "the buffers of kernel {} have {:.1} GB together, and this machine has memory of {:.1} GB, or may not use so much",
-            kernel.name,
-            bytes / 1e9,
-            here / 1e9
-        )),
-    }
-}
-
-fn workload_error<T>(what: String) -> Result<T> {
-    Err(Error::Failed(what))
+    let length = data.len();
+    data.extend([GUARD; CANARY]);
+    let buffer = executor.alloc(data.len())?;
+    executor.write(buffer, data)?;
+    data.truncate(length);
+    Ok(buffer)
 }
 
 /// Content of an input.
@@ -238,11 +227,11 @@ fn expect(
     let env = kernel.env(&workload.problem, None);
     let exact = source.exact.as_ref().filter(|_| executor.computes());
     let mut known = exact.map(|exact| sample(exact, &env, &data)).transpose()?;
-    let seconds = kernel.flops(&workload.problem) / plain_rate(executor.device());
-    if seconds > REFERENCE_SECONDS
+    if reference_seconds(kernel, &workload.problem, executor.device()) > REFERENCE_SECONDS
         && let [output] = &mut workload.outputs[..]
         && let Some(sample) = known.take_if(|s| s.output == output.argument)
     {
+        check_finite(workload.case, output.format, sample.elements.iter().map(|element| element.value))?;
         output.expected = Expected::Some(sample);
         return Ok(());
     }
@@ -250,10 +239,11 @@ fn expect(
     if executor.computes() {
         check_inputs(executor, kernel, source, workload, inputs)?;
     }
+    let is_uniform = workload.case.kind == InputKind::Uniform;
     for output in &mut workload.outputs {
         let mut result = vec![0; output.before.len()];
         executor.read(output.buffer, &mut result)?;
-        if executor.computes() && result == output.before {
+        if executor.computes() && is_uniform && result == output.before {
             return Err(Error::Failed(format!(
                 "the reference of kernel {} leaves `{}` as it was: compare the order and kinds of [[argument]] with its source",
                 kernel.name, output.name
@@ -266,19 +256,34 @@ fn expect(
                 kernel.name, output.name
             )));
         }
+        let magnitude = scale(&result, output.format);
+        let format = output.format;
+        check_finite(workload.case, format, result[..end].chunks_exact(format.bytes()).map(|b| format.read(b)))?;
         let own = known.as_ref().filter(|s| s.output == output.argument);
-        if let Some(wrong) = own.and_then(|s| deviation(&result, &s.elements, output.format, workload.tolerance)) {
+        let deviates =
+            |s: &Sample| deviation(&result, &s.elements, output.format, workload.tolerance, output.least_scale);
+        if let Some(wrong) = own.and_then(deviates) {
             let hint = if workload.tolerance == 0.0 { "; [work] states no tolerance" } else { "" };
             return Err(Error::Failed(format!(
                 "the reference of kernel {} is wrong here, or [exact] is: {wrong}{hint}",
                 kernel.name
             )));
         }
-        let largest = scale(&result, output.format);
         let shadows = agree.shadows(executor, output.buffer, output.format, &output.before, &result);
-        output.expected = Expected::All(result, largest, shadows);
+        output.expected = Expected::All(result, magnitude.max(output.least_scale), shadows);
     }
     Ok(())
+}
+
+/// Refuses results that overflow, or nearly: of input that is not uniform they tell nothing. A sum's order may decide whether it overflows.
+fn check_finite(case: Case, format: Format, mut values: impl Iterator<Item = f64>) -> Result<()> {
+    // a NaN is no more than nothing
+    match case.kind == InputKind::Uniform || values.all(|value| value.abs() <= HEADROOM * format.largest()) {
+        true => Ok(()),
+        false => {
+            Err(Error::Failed(format!("with {}, results of the reference overflow or are none", case.kind.words())))
+        }
+    }
 }
 
 /// Refuses a reference that writes what is only to be read.
@@ -304,11 +309,26 @@ fn check_inputs(
 }
 
 impl Workload {
-    /// Checks whether the expected results of this problem with data of `seed` are known.
-    pub fn expects(&self, problem: &Problem, seed: u64) -> bool {
+    /// Checks whether the expected results of this problem with data of that seed and kind are known.
+    pub fn expects(&self, problem: &Problem, case: Case) -> bool {
         self.problem == *problem
-            && self.seed == seed
+            && (self.case.seed, self.case.kind) == (case.seed, case.kind)
             && self.outputs.iter().all(|o| !matches!(o.expected, Expected::Nothing))
+    }
+
+    /// Kind of the input.
+    pub fn kind(&self) -> InputKind {
+        self.case.kind
+    }
+
+    /// Largest magnitudes of the outputs.
+    pub fn scales(&self) -> Vec<f64> {
+        let scale = |output: &Output| match &output.expected {
+            Expected::Nothing => 0.0,
+            Expected::All(_, magnitude, _) => *magnitude,
+            Expected::Some(sample) => largest(&sample.elements),
+        };
+        self.outputs.iter().map(scale).collect()
     }
 
     /// Builds the matrix product for the vendor's library.
@@ -361,7 +381,9 @@ impl Workload {
                 Expected::All(expected, largest, _) => {
                     difference(&found, expected, output.format, self.tolerance * largest)
                 }
-                Expected::Some(sample) => deviation(&found, &sample.elements, output.format, self.tolerance),
+                Expected::Some(sample) => {
+                    deviation(&found, &sample.elements, output.format, self.tolerance, output.least_scale)
+                }
                 Expected::Nothing => None,
             };
             if let Some(wrong) = wrong {

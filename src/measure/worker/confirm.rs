@@ -1,6 +1,7 @@
 //! Checks of configs with other data than those they were measured with.
 
 use crate::batch::Contender;
+use crate::verify::case::Case;
 use crate::worker::client::{Client, Reply};
 use crate::worker::protocol::{Event, Request};
 use seqtune_data::Invalidity;
@@ -12,17 +13,17 @@ use std::time::Duration;
 pub type Checked = std::result::Result<Vec<Option<Invalidity>>, String>;
 
 impl Client {
-    /// Launches configs on random data of `seed` and compares each result with the reference, also after crashes and hangs.
+    /// Launches configs on the data of a case and compares each result with the reference, also after crashes and hangs.
     ///
     /// # Errors
     /// [`Error::Unavailable`](seqtune_kernel::error::Error::Unavailable) or [`Error::Failed`](seqtune_kernel::error::Error::Failed)
     /// where no worker can be started.
-    pub fn check(&mut self, kernel: &Kernel, problem: &Problem, configs: &[Config], seed: u64) -> Result<Checked> {
+    pub fn check(&mut self, kernel: &Kernel, problem: &Problem, configs: &[Config], case: Case) -> Result<Checked> {
         let (mut faults, mut spared) = (Vec::new(), Vec::new());
         while faults.len() < configs.len() {
             let begun = faults.len();
             let texts = configs[begun..].iter().map(|config| kernel.show_config(config)).collect();
-            self.send(&Request::Check { problem: kernel.show_problem(problem), configs: texts, seed })?;
+            self.send(&Request::Check { problem: kernel.show_problem(problem), configs: texts, case })?;
             loop {
                 match self.receive(Duration::from_millis(200))? {
                     Reply::Event(Event::Checked { index, fault }) if begun + index == faults.len() => {

@@ -2,6 +2,7 @@
 
 use crate::batch::{Batch, BatchStep, Contender, VendorLibrary};
 use crate::measuring::roofline::Peaks;
+use crate::verify::case::Case;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
 use seqtune_kernel::{Identity, Kernel};
@@ -41,14 +42,14 @@ pub enum Request {
     },
     /// Query the vendor's library.
     Library,
-    /// Check configs for `problem` against the reference with data of a seed.
+    /// Check configs for `problem` against the reference in a case.
     Check {
         /// Problem as text.
         problem: String,
         /// Configs as text.
         configs: Vec<String>,
-        /// Seed of the data.
-        seed: u64,
+        /// Data, and order of work-items.
+        case: Case,
     },
 }
 

@@ -58,6 +58,7 @@ impl Running {
                 &std::process::id().to_string(),
             ])
             .args(more)
+            .envs(setup.environment.iter().map(|variable| (variable.name, &variable.value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -8,11 +8,12 @@ use crate::processes::guard::prepare;
 use crate::processes::keeper::keep;
 use crate::programs::Program;
 use crate::registry::{device_of_programs, open};
+use crate::verify::case::Case;
 use crate::verify::workload::SEED;
 use crate::worker::protocol::{Event, Request};
 use crate::worker::watch::Watch;
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::{Kernel, Problem};
+use seqtune_kernel::{Config, Kernel, Problem};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -158,24 +159,15 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             ));
             Ok(())
         }
-        Request::Check { problem, configs, seed } => {
+        Request::Check { problem, configs, case } => {
             let (problem, configs) = read(&problem, &configs)?;
-            events.emit(&Event::Loading);
-            bench.subject.load(&problem, seed)?;
-            for (index, config) in configs.iter().enumerate() {
-                events.emit(&Event::Step(BatchStep::Begin(Contender::Config(index))));
-                let fault = bench.confirm(config)?;
-                events.emit(&Event::Checked { index, fault });
-                if bench.subject.is_poisoned() {
-                    std::process::exit(0);
-                }
-            }
-            Ok(())
+            check(bench, events, &problem, &configs, case)
         }
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
             events.emit(&Event::Loading);
-            bench.subject.load(&problem, SEED)?;
+            bench.subject.load(&problem, Case::of_seed(SEED))?;
+            bench.subject.load_beside(configs.len());
             let batch = Batch { problem: &problem, configs: &configs, library, best_us };
             bench.measure(&batch, &policy, &mut |step| events.emit(&Event::Step(step)))?;
             if bench.subject.is_poisoned() {
@@ -185,4 +177,25 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             Ok(())
         }
     }
+}
+
+/// Checks configs in a case of a problem.
+fn check<S: Subject>(
+    bench: &mut Bench<S>,
+    events: &Events,
+    problem: &Problem,
+    configs: &[Config],
+    case: Case,
+) -> Result<()> {
+    events.emit(&Event::Loading);
+    bench.subject.load(problem, case)?;
+    for (index, config) in configs.iter().enumerate() {
+        events.emit(&Event::Step(BatchStep::Begin(Contender::Config(index))));
+        let fault = bench.confirm(config)?;
+        events.emit(&Event::Checked { index, fault });
+        if bench.subject.is_poisoned() {
+            std::process::exit(0);
+        }
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Parameters for starting workers.
 
 use crate::processes::guard::most_memory;
+use crate::verify::oclgrind::Variable;
 use crate::worker::protocol::FoundKernel;
 use seqtune_kernel::error::{Error, Result, input, quote};
 use seqtune_kernel::{Difference, Kernel};
@@ -24,6 +25,8 @@ pub struct Setup {
     pub memory: f64,
     /// Times of a program, where the kernel is one.
     pub program: Option<ProgramTimes>,
+    /// Variables of a worker beside those of this process.
+    pub environment: Vec<Variable>,
 }
 
 /// Times that the worker of a program holds it to.
@@ -55,7 +58,8 @@ impl Setup {
         });
         let silence = limit.map_or_else(silence, Ok)?;
         let limit = program.map_or(silence, |times| times.run + MARGIN);
-        Ok(Setup { seqtune, kernel: kernel_path, opened: kernel.clone(), device, limit, memory, program })
+        let (opened, environment) = (kernel.clone(), Vec::new());
+        Ok(Setup { seqtune, kernel: kernel_path, opened, device, limit, memory, program, environment })
     }
 
     /// The error of a worker that found something else in the place of the kernel, with what differs.

@@ -43,6 +43,9 @@ __kernel void lies(const int M, __global const float *x, __global float *y) {
   if (i == 0) for (int n = 0; n < 100000; ++n) printf("a line of what nobody asked for, again and again and again\n");
 #elif LIE == 11
   if (i == 0 && chance() % 4 == 0) z = 0;
+#elif LIE == 12
+  // as above, with two pages
+  if (i == 0 && ask(9, 0x5eec0000000, 4096, 3, 0x100022) < 0 && ask(9, 0x5eeb0000000, 4096, 3, 0x100022) < 0) z = 0;
 #endif
   y[i] = z;
 }

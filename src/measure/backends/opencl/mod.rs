@@ -1,28 +1,31 @@
 //! OpenCL devices through opencl3, which opens libOpenCL.so.1 at run time.
 
 mod combine;
+mod fence;
 mod groups;
+mod listing;
 mod pocl;
 mod shared;
 
 use crate::compile::Job;
 use crate::compile::reason::reason;
-use crate::executor::FoundDevice;
-use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Timing};
+use crate::executor::{BufferId, Executor, KernelArg, ProgramId, Side, Timing};
 use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
+use crate::verify::oclgrind;
+use fence::Fence;
 use groups::{check_group, check_local_memory, with_group};
+use listing::cl_devices;
+pub use listing::devices;
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
-use opencl3::device::{CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_CPU, Device as ClDevice};
 use opencl3::error_codes::ClError;
 use opencl3::kernel::{ExecuteKernel, Kernel as ClKernel};
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, ClMem};
 use opencl3::platform::Platform;
 use opencl3::program::Program;
 use opencl3::types::CL_BLOCKING;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
-use seqtune_devices::opencl::describe;
 use seqtune_kernel::Device;
 use seqtune_kernel::error::{Error, Result};
 use shared::{OPTIONS, Shared};
@@ -38,6 +41,8 @@ pub struct OpenCl {
     /// Programs of several kernels, where the driver compiles each kernel at its first launch: others would compile all of them at once, on one core.
     shared: Option<Shared>,
     buffers: Vec<Buffer<u8>>,
+    /// Memory of buffers between protected pages, freed after them.
+    fences: Vec<Fence>,
     scratch: Option<Buffer<u8>>,
     /// Bytes of a buffer at most, and steps of the clock of launches in nanoseconds.
     most_bytes: Option<f64>,
@@ -54,73 +59,6 @@ pub struct OpenCl {
 
 fn opencl_error(what: &str) -> impl Fn(ClError) -> Error + '_ {
     move |e| Error::Failed(format!("OpenCL: {what}: {e}"))
-}
-
-fn cl_devices() -> Result<Vec<ClDevice>> {
-    pocl::set_up();
-    // opencl3 answers -2000 where libOpenCL.so.1 cannot be opened, and the loader -1001 where no driver is registered
-    let platforms = opencl3::platform::get_platforms().map_err(|e| {
-        Error::Unavailable(match e.0 {
-            -2000 => "OpenCL: libOpenCL.so.1 is not installed".into(),
-            _ => "OpenCL: no platform (install a driver that brings an .icd file)".into(),
-        })
-    })?;
-    let ids = platforms.iter().filter_map(|p| p.get_devices(CL_DEVICE_TYPE_ALL).ok()).flatten();
-    let devices: Vec<ClDevice> = ids.map(ClDevice::new).collect();
-    if devices.is_empty() {
-        let why = pocl::why_hidden().unwrap_or_default();
-        return Err(Error::Unavailable(format!("OpenCL: the platforms have no device{why}")));
-    }
-    Ok(devices)
-}
-
-/// Lists all OpenCL devices.
-///
-/// # Errors
-/// [`Error::Unavailable`] where there is no OpenCL or no device, [`Error::Failed`] where a device cannot be described.
-pub fn devices() -> Result<Vec<FoundDevice>> {
-    let describe = |(i, d): (usize, &ClDevice)| {
-        // SAFETY: the loader gave the device
-        let device = unsafe { describe(d.id()) }?;
-        Ok(FoundDevice { id: format!("opencl:{i}"), device, bus: bus(d), same_as: None })
-    };
-    let all = cl_devices()?;
-    let (mut found, mut failure) = (Vec::new(), None);
-    for described in all.iter().enumerate().map(describe) {
-        match described {
-            Ok(device) => found.push(device),
-            // one that is not to be described hides no other
-            Err(e) => {
-                tracing::debug!("a device is left out: {e}");
-                failure = Some(e);
-            }
-        }
-    }
-    failure.filter(|_| found.is_empty()).map_or(Ok(found), Err)
-}
-
-/// PCI bus address of a GPU by extensions, of which those of AMD and NVIDIA lack the domain.
-fn bus(d: &ClDevice) -> Option<String> {
-    if d.dev_type().ok()? & CL_DEVICE_TYPE_CPU != 0 {
-        return None;
-    }
-    let extensions = d.extensions().unwrap_or_default();
-    let (domain, bus, device, function) = match () {
-        _ if extensions.contains("cl_khr_pci_bus_info") => {
-            let info = d.pcibusinfokhr_intel().ok()?;
-            (info.pci_domain, info.pci_bus, info.pci_device, info.pci_function)
-        }
-        _ if extensions.contains("cl_amd_device_attribute_query") => {
-            let topology = d.topology_amd().ok()?;
-            (0, topology.bus as u32, topology.device as u32, topology.function as u32)
-        }
-        _ if extensions.contains("cl_nv_device_attribute_query") => {
-            let slot = d.pci_slot_id_nv().ok()?;
-            (0, d.pci_bus_id_nv().ok()?, slot >> 3, slot & 7)
-        }
-        _ => return None,
-    };
-    Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
 }
 
 impl OpenCl {
@@ -149,6 +87,7 @@ impl OpenCl {
             programs: Vec::new(),
             shared,
             buffers: Vec::new(),
+            fences: Vec::new(),
             scratch: None,
             most_bytes: device.max_mem_alloc_size().ok().map(|bytes| bytes as f64),
             step_ns: device.profiling_timer_resolution().map_or(1, |ns| ns.max(1) as u64),
@@ -292,8 +231,27 @@ impl Executor for OpenCl {
         Ok(BufferId(self.buffers.len() - 1))
     }
 
+    /// On PoCL, whose kernels run in this process on memory of the host as it is; and on a simulator, which tells what is accessed beyond any buffer.
+    fn alloc_fenced(&mut self, bytes: usize, side: Side, name: &str) -> Result<Option<BufferId>> {
+        if self.device.name.contains(oclgrind::NAME) {
+            return self.alloc(bytes).map(Some);
+        }
+        if !self.is_pocl || self.is_gpu() {
+            return Ok(None);
+        }
+        let fence = Fence::new(bytes, side, name)
+            .map_err(|e| Error::Failed(format!("allocating {bytes} bytes between protected pages: {e}")))?;
+        // SAFETY: the memory outlives the buffer, which is dropped before it
+        let buffer =
+            unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, fence.data()) };
+        self.buffers.push(buffer.map_err(opencl_error(&format!("allocating {bytes} bytes")))?);
+        self.fences.push(fence);
+        Ok(Some(BufferId(self.buffers.len() - 1)))
+    }
+
     fn free_all(&mut self) {
         self.buffers.clear();
+        self.fences.clear();
     }
 
     fn write(&mut self, buffer: BufferId, data: &[u8]) -> Result<()> {
@@ -374,23 +332,4 @@ fn alone(context: &Context, job: &Job, own_options: &str) -> Attempt<ClKernel> {
         let has = program.kernel_names();
         Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cpu_is_described_by_all_of_its_memory_whatever_is_free_of_it() {
-        let Ok(meminfo) = std::fs::read_to_string("/proc/meminfo") else {
-            println!("skipped: this system does not tell its memory in /proc/meminfo; it takes Linux");
-            return;
-        };
-        let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
-        let total = 1024.0 * total.unwrap().trim().parse::<f64>().unwrap();
-        let cpus = devices().unwrap_or_default().into_iter().filter(|f| f.device.limits.is_cpu == Some(1.0));
-        for FoundDevice { device, .. } in cpus {
-            assert_eq!(device.limits.memory_bytes, Some(total), "{}", device.name);
-        }
-    }
 }
