@@ -1,7 +1,7 @@
 //! Properties of spaces and predictions on kernels that nobody wrote, held against an evaluator that shares no code with the program.
 //! `SEQTUNE_PREDICTIONS` says how many predictions (2,000).
 
-use crate::common::{seed, test_generator};
+use crate::common::{processor_seconds, seed, test_generator};
 use crate::evaluator::Rules;
 use proptest::test_runner::{Config as Cases, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -252,10 +252,10 @@ fn a_model_answers_on_spaces_of_any_size_within_seconds_or_names_the_constraint(
         let model = crate::invented::model(&kernel, &mut ChaCha8Rng::seed_from_u64(1));
         let device = Device::find_described("A100").unwrap();
         let problem = kernel.problem("M=100").unwrap();
-        let began = Instant::now();
+        let began = processor_seconds();
         let found =
             Predictor::new(&kernel, &model).unwrap().predict_one(&problem, &Query { width: 5, ..Query::new(&device) });
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = processor_seconds() - began;
         let short: String = constraint.chars().take(30).collect();
         match &found {
             Ok(found) => {
@@ -273,7 +273,7 @@ fn a_model_answers_on_spaces_of_any_size_within_seconds_or_names_the_constraint(
                 assert!(!is_answered, "{error}");
             }
         }
-        // a debug build on a busy machine; a release build takes less than two
+        // a debug build beside others that share the core's units; a release build takes less than two
         assert!(seconds < 20.0, "{constraint}: {seconds} s");
     }
 }
