@@ -3,13 +3,14 @@
 use clap::Command;
 
 /// Headings, each with its verbs.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Predict", &["predict", "validate", "select"]),
     ("Describe a kernel", &["init", "space", "check"]),
     ("Measure", &["sweep"]),
+    ("Edit code", &["evolve"]),
     ("Learn", &["train", "distil", "calibrate", "evaluate"]),
     ("Exchange files", &["import", "export"]),
-    ("Set up", &["doctor", "devices", "completions", "help"]),
+    ("Set up", &["doctor", "devices", "help"]),
 ];
 
 /// Gives a command the help that lists its verbs by group.

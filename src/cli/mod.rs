@@ -7,6 +7,7 @@ mod completions;
 mod devices;
 mod doctor;
 mod evaluate;
+mod evolve;
 mod export;
 mod goal;
 mod help;
@@ -63,9 +64,12 @@ enum Verb {
     Select(select::Args),
     Validate(validate::Args),
     Evaluate(evaluate::Args),
+    Evolve(evolve::Args),
     Import(import::Args),
     Export(export::Args),
     Check(check::Args),
+    // the list in --help has sixteen verbs at most
+    #[command(hide = true)]
     Completions(completions::Args),
     /// Prints the man page as roff
     #[command(hide = true)]
@@ -127,6 +131,7 @@ pub fn main() -> ExitCode {
         Verb::Select(args) => select::run(args),
         Verb::Validate(args) => validate::run(args),
         Verb::Evaluate(args) => evaluate::run(args, &words[1..]),
+        Verb::Evolve(args) => evolve::run(args),
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Check(args) => check::run(args),

@@ -60,6 +60,22 @@ pub trait Executor {
         true
     }
 
+    /// The compiled program of a job in a form that [`Executor::load`] takes, and whose code can be edited.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where it does not compile, or the API gives no such form.
+    fn binary(&mut self, _job: &Job) -> Attempt<Vec<u8>> {
+        Err(Invalidity::new(InvalidityKind::Compile, "this API gives no program whose code can be edited"))
+    }
+
+    /// Loads a compiled program.
+    ///
+    /// # Errors
+    /// [`Invalidity`] where the driver refuses it.
+    fn load(&mut self, _binary: &[u8], _entry: &str) -> Attempt<ProgramId> {
+        Err(Invalidity::new(InvalidityKind::Compile, "this API takes no edited program"))
+    }
+
     /// Resources of a program, where the API reports them.
     fn resources(&self, _program: ProgramId) -> Option<Resources> {
         None

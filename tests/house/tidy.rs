@@ -56,6 +56,7 @@ fn unsafe_code_stands_in_drivers_and_in_a_few_files_that_need_it() {
         "src/c",                          // pointers of C programs
         "src/measure/backends",           // APIs of drivers and compilers
         "src/hip-runtime-sys",            // prototypes of one of them
+        "src/evolve/llvm/library",        // calls of libLLVM
         "src/measure/processes/guard.rs", // signals, groups of processes, standard streams
         "src/eval/baselines/lightgbm.rs", // a library of C
         "src/predict/network/simd.rs",    // code for processors of wider vectors

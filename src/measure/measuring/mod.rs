@@ -9,6 +9,7 @@ pub mod on_device;
 pub mod roofline;
 pub mod subject;
 pub mod trial;
+pub mod variant;
 mod winner;
 
 use crate::batch::{Batch, BatchStep, Contender, Measured};

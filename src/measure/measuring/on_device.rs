@@ -8,6 +8,7 @@ use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::{self, Peaks};
 use crate::measuring::subject::Subject;
+use crate::measuring::variant::{VariantAsked, VariantFound, Variants};
 use crate::verify::case::{Case, Order, reversed_source};
 use crate::verify::input_kind::InputKind;
 use crate::verify::on_device::DeviceComparison;
@@ -17,6 +18,7 @@ use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::kernel_toml::spec::FieldKind;
 use seqtune_kernel::{Checker, Clocks, Config, Kernel, Problem, Source};
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Instant;
 
 /// Number of programs above which all are released before the next configs.
@@ -25,6 +27,8 @@ const PROGRAMS: usize = 1_024;
 /// Seconds that making other data may take for each config that is measured, a tenth of what a quick config takes, and bytes of data made in a second.
 const BESIDE_SECONDS: f64 = 4e-3;
 const BYTES: f64 = 2e8;
+
+mod variants;
 
 /// Device with the data of one problem and compiled programs.
 pub struct OnDevice {
@@ -46,6 +50,7 @@ pub struct OnDevice {
     /// Clocks of the device, once some were set.
     clocks: Option<HeldClocks>,
     agree: DeviceComparison,
+    variants: Variants,
 }
 
 /// What is launched.
@@ -77,6 +82,7 @@ impl OnDevice {
             scales: None,
             clocks: None,
             agree: DeviceComparison::default(),
+            variants: Variants::default(),
         })
     }
 
@@ -255,6 +261,18 @@ impl Subject for OnDevice {
         let made = scales.and_then(|scales| self.data(&problem, case, &scales, true).ok());
         tracing::debug!("beside it, {}{}", kind.words(), if made.is_some() { "" } else { ": not possible" });
         self.beside = made;
+    }
+
+    fn write_program(&mut self, problem: &Problem, config: &Config, file: &Path) -> Result<Option<Invalidity>> {
+        self.write_binary(problem, config, file)
+    }
+
+    fn load_variants(&mut self, asked: &VariantAsked) -> Result<()> {
+        self.load_all(asked)
+    }
+
+    fn try_variant(&mut self, asked: &VariantAsked) -> Result<VariantFound> {
+        self.try_program(asked)
     }
 
     fn make_room(&mut self) {

@@ -3,10 +3,12 @@
 use crate::executor::Timing;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::Peaks;
+use crate::measuring::variant::{VariantAsked, VariantFound};
 use crate::verify::case::Case;
 use seqtune_data::{Attempt, Conditions, Energy, Invalidity, Observed};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Clocks, Config, Problem};
+use std::path::Path;
 
 /// Configs of one kernel that can be run and checked, problem after problem.
 pub trait Subject {
@@ -30,6 +32,30 @@ pub trait Subject {
 
     /// Prepares other data of the loaded problem beside its own, where that takes little of the time in which so many configs are measured.
     fn load_beside(&mut self, _configs: usize) {}
+
+    /// Writes the compiled program of a config into a file, in a form whose code can be edited; returns how it failed.
+    ///
+    /// # Errors
+    /// `Error::File` where the file cannot be written.
+    fn write_program(&mut self, _problem: &Problem, _config: &Config, _file: &Path) -> Result<Option<Invalidity>> {
+        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+    }
+
+    /// Prepares the data that a program is tried on.
+    ///
+    /// # Errors
+    /// `Error::Failed` where data or reference fail.
+    fn load_variants(&mut self, _asked: &VariantAsked) -> Result<()> {
+        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+    }
+
+    /// Tries a program in the place of that of a config.
+    ///
+    /// # Errors
+    /// `Error::Failed` where data or reference fail.
+    fn try_variant(&mut self, _asked: &VariantAsked) -> Result<VariantFound> {
+        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+    }
 
     /// Releases what earlier configs hold where they are many; no work may be in use.
     fn make_room(&mut self) {}

@@ -118,7 +118,8 @@ pub fn largest(elements: &[Element]) -> f64 {
     elements.iter().map(|element| element.value.abs()).fold(0.0, f64::max)
 }
 
-fn overrun(found: &[u8]) -> Option<String> {
+/// Finds a changed canary.
+pub fn overrun(found: &[u8]) -> Option<String> {
     let broken = found[found.len() - CANARY..].iter().any(|b| *b != CANARY_BYTE);
     broken.then(|| "wrote behind the end of its output".into())
 }

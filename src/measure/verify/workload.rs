@@ -308,6 +308,8 @@ fn check_inputs(
     Ok(())
 }
 
+mod error;
+
 impl Workload {
     /// Checks whether the expected results of this problem with data of that seed and kind are known.
     pub fn expects(&self, problem: &Problem, case: Case) -> bool {

@@ -8,4 +8,5 @@ pub mod protocol;
 mod running;
 pub mod server;
 pub mod setup;
+mod variants;
 mod watch;

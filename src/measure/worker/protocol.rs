@@ -2,11 +2,13 @@
 
 use crate::batch::{Batch, BatchStep, Contender, VendorLibrary};
 use crate::measuring::roofline::Peaks;
+use crate::measuring::variant::{VariantAsked, VariantFound};
 use crate::verify::case::Case;
 use seqtune_data::Invalidity;
 use seqtune_data::recipe::Policy;
 use seqtune_kernel::{Identity, Kernel};
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Request of the parent.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,6 +53,17 @@ pub enum Request {
         /// Data, and order of work-items.
         case: Case,
     },
+    /// Write the compiled program of a config into a file.
+    Program {
+        /// Problem as text.
+        problem: String,
+        /// Config as text.
+        config: String,
+        /// File to write.
+        file: PathBuf,
+    },
+    /// Try a program in the place of that of a config.
+    Variant(VariantAsked),
 }
 
 impl Request {
@@ -98,6 +111,8 @@ pub enum Event {
         /// How it failed; `None` where its results are right.
         fault: Option<Invalidity>,
     },
+    /// A program was tried.
+    Tried(VariantFound),
     /// Measured peaks of the device.
     Peaks(Peaks),
     /// Name and version of the vendor's library, or the reason for its absence.

@@ -30,9 +30,11 @@ impl Events<'_> {
     /// Tells an event; exits where it may be a result of files that were edited since.
     fn emit(&self, event: &Event) {
         let is_result = match event {
-            Event::Step(BatchStep::Finished(_)) | Event::Compiled(_) | Event::Checked { .. } | Event::Error { .. } => {
-                true
-            }
+            Event::Tried(_)
+            | Event::Step(BatchStep::Finished(_))
+            | Event::Compiled(_)
+            | Event::Checked { .. }
+            | Event::Error { .. } => true,
             Event::Step(BatchStep::Begin(_)) | Event::Ready | Event::Loading | Event::End => false,
             Event::Peaks(_) | Event::Library(_) | Event::Changed(_) => false,
         };
@@ -162,6 +164,23 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
         Request::Check { problem, configs, case } => {
             let (problem, configs) = read(&problem, &configs)?;
             check(bench, events, &problem, &configs, case)
+        }
+        Request::Program { problem, config, file } => {
+            events.emit(&Event::Loading);
+            let (problem, config) = (kernel.problem(&problem)?, kernel.config(&config)?);
+            events.emit(&Event::Compiled(bench.subject.write_program(&problem, &config, &file)?));
+            Ok(())
+        }
+        Request::Variant(asked) => {
+            events.emit(&Event::Loading);
+            bench.subject.load_variants(&asked)?;
+            events.emit(&Event::Step(BatchStep::Begin(Contender::Config(0))));
+            let found = bench.subject.try_variant(&asked)?;
+            events.emit(&Event::Tried(found));
+            if bench.subject.is_poisoned() {
+                std::process::exit(0);
+            }
+            Ok(())
         }
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;

@@ -28,6 +28,15 @@ pub(super) fn cl_devices() -> Result<Vec<ClDevice>> {
     Ok(devices)
 }
 
+/// Major version of the LLVM that PoCL uses; `None` where there is no PoCL, or it does not say.
+pub fn pocl_llvm() -> Option<u32> {
+    pocl::set_up();
+    let platforms = opencl3::platform::get_platforms().ok()?;
+    let pocl = platforms.into_iter().find(|platform| platform.name().is_ok_and(|name| name == pocl::PLATFORM))?;
+    let version = pocl.version().ok()?;
+    version.split("LLVM ").nth(1)?.split('.').next()?.parse().ok()
+}
+
 /// Lists all OpenCL devices.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ mod fence;
 mod groups;
 mod listing;
 mod pocl;
+pub mod poclbin;
 mod shared;
 
 use crate::compile::Job;
@@ -16,7 +17,7 @@ use crate::verify::oclgrind;
 use fence::Fence;
 use groups::{check_group, check_local_memory, with_group};
 use listing::cl_devices;
-pub use listing::devices;
+pub use listing::{devices, pocl_llvm};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
 use opencl3::error_codes::ClError;
@@ -196,6 +197,27 @@ impl Executor for OpenCl {
         Ok(ProgramId(self.programs.len() - 1))
     }
 
+    fn binary(&mut self, job: &Job) -> Attempt<Vec<u8>> {
+        if !self.is_pocl {
+            return Err(Invalidity::new(InvalidityKind::Compile, "only PoCL gives programs whose code can be edited"));
+        }
+        let program = program_alone(&self.context, job, self.own_options)?;
+        let binaries = program.get_binaries().unwrap_or_default();
+        let empty = || Invalidity::new(InvalidityKind::Compile, "the driver gives no compiled program");
+        binaries.into_iter().find(|binary| !binary.is_empty()).ok_or_else(empty)
+    }
+
+    fn load(&mut self, binary: &[u8], entry: &str) -> Attempt<ProgramId> {
+        let failed = |why: String| Invalidity::new(InvalidityKind::Compile, why);
+        // SAFETY: the driver copies the bytes
+        let created = unsafe { Program::create_from_binary(&self.context, self.context.devices(), &[binary]) };
+        let mut program = created.map_err(|e| failed(e.to_string()))?;
+        program.build(self.context.devices(), "").map_err(|e| failed(e.to_string()))?;
+        let kernel = ClKernel::create(&program, entry).map_err(|e| failed(format!("{entry}: {e}")))?;
+        self.programs.push(Some(kernel));
+        Ok(ProgramId(self.programs.len() - 1))
+    }
+
     fn energy_meter(&mut self) -> std::result::Result<Box<dyn EnergyMeter>, String> {
         Err("OpenCL tells no energy".into())
     }
@@ -322,14 +344,19 @@ impl Executor for OpenCl {
 
 /// Kernel of a program of its own.
 fn alone(context: &Context, job: &Job, own_options: &str) -> Attempt<ClKernel> {
-    let definitions: String = job.defines.iter().map(|define| format!(" -D{}={}", define.name, define.value)).collect();
-    let options = OPTIONS.to_string() + own_options + &definitions;
-    let program = Program::create_and_build_from_source(context, job.source, &options)
-        .map_err(|log| Invalidity::new(InvalidityKind::Compile, reason(&log)))?;
+    let program = program_alone(context, job, own_options)?;
     let entry = job.entry;
     // the kernel keeps its program
     ClKernel::create(&program, entry).map_err(|e| {
         let has = program.kernel_names();
         Invalidity::new(InvalidityKind::Compile, format!("{entry}: {e}; the source has the kernels `{has}`"))
     })
+}
+
+/// A program of one config.
+fn program_alone(context: &Context, job: &Job, own_options: &str) -> Attempt<Program> {
+    let definitions: String = job.defines.iter().map(|define| format!(" -D{}={}", define.name, define.value)).collect();
+    let options = OPTIONS.to_string() + own_options + &definitions;
+    Program::create_and_build_from_source(context, job.source, &options)
+        .map_err(|log| Invalidity::new(InvalidityKind::Compile, reason(&log)))
 }
