@@ -25,8 +25,9 @@ pub fn fronts(points: &[Point]) -> Vec<Vec<usize>> {
 /// Room that each individual of a front has between its neighbours; infinite at the ends.
 pub fn crowding(points: &[Point], front: &[usize]) -> Vec<f64> {
     let mut room = vec![0.0; front.len()];
-    for objective in 0..2 {
-        let value = |at: usize| points[front[at]][objective];
+    let objectives: [fn(&Point) -> f64; 2] = [|point| point[0], |point| point[1]];
+    for objective in objectives {
+        let value = |at: usize| objective(&points[front[at]]);
         let mut order: Vec<usize> = (0..front.len()).collect();
         order.sort_by(|a, b| value(*a).total_cmp(&value(*b)));
         let (Some(first), Some(last)) = (order.first().copied(), order.last().copied()) else { continue };

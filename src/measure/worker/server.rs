@@ -4,6 +4,7 @@ use crate::batch::{Batch, BatchStep, Contender, VendorLibrary};
 use crate::measuring::Bench;
 use crate::measuring::on_device::OnDevice;
 use crate::measuring::subject::Subject;
+use crate::measuring::variant::VariantAsked;
 use crate::processes::guard::prepare;
 use crate::processes::keeper::keep;
 use crate::programs::Program;
@@ -171,17 +172,7 @@ fn answer<S: Subject>(kernel: &Kernel, bench: &mut Bench<S>, events: &Events, re
             events.emit(&Event::Compiled(bench.subject.write_program(&problem, &config, &file)?));
             Ok(())
         }
-        Request::Variant(asked) => {
-            events.emit(&Event::Loading);
-            bench.subject.load_variants(&asked)?;
-            events.emit(&Event::Step(BatchStep::Begin(Contender::Config(0))));
-            let found = bench.subject.try_variant(&asked)?;
-            events.emit(&Event::Tried(found));
-            if bench.subject.is_poisoned() {
-                std::process::exit(0);
-            }
-            Ok(())
-        }
+        Request::Variant(asked) => try_variant(bench, events, &asked),
         Request::Measure { problem, configs, library, policy, best_us } => {
             let (problem, configs) = read(&problem, &configs)?;
             events.emit(&Event::Loading);
@@ -215,6 +206,19 @@ fn check<S: Subject>(
         if bench.subject.is_poisoned() {
             std::process::exit(0);
         }
+    }
+    Ok(())
+}
+
+/// Tries a program in the place of that of a config.
+fn try_variant<S: Subject>(bench: &mut Bench<S>, events: &Events, asked: &VariantAsked) -> Result<()> {
+    events.emit(&Event::Loading);
+    bench.subject.load_variants(asked)?;
+    events.emit(&Event::Step(BatchStep::Begin(Contender::Config(0))));
+    let found = bench.subject.try_variant(asked)?;
+    events.emit(&Event::Tried(found));
+    if bench.subject.is_poisoned() {
+        std::process::exit(0);
     }
     Ok(())
 }
