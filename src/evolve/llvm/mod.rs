@@ -7,6 +7,7 @@ mod module;
 mod places;
 mod propose;
 
+pub use apply::Gone;
 pub use module::{Library, Program};
 pub use places::{Class, Place};
 pub use propose::Proposer;
