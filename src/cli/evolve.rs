@@ -119,13 +119,8 @@ fn search(args: &Args, session: &mut Session, folder: &Path) -> Result<Found> {
     let (journal, stop, began) = (folder.join(JOURNAL), stop_at_signal()?, Instant::now());
     let earlier = earlier(&journal)?;
     let mut lines = File::options().create(true).append(true).open(&journal).map_err(io(&journal))?;
-    let settings = Settings {
-        population: args.population,
-        promising: args.promising,
-        seed: args.seed,
-        until: began + args.time,
-        most: usize::MAX,
-    };
+    let settings =
+        Settings { population: args.population, promising: args.promising, seed: args.seed, until: began + args.time };
     let mut told = Instant::now();
     let mut report = |variant: &Variant, counts: &Counts, best: &Variant| {
         let line = serde_json::to_string(variant).map_err(|e| Error::Failed(e.to_string()))? + "\n";

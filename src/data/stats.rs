@@ -20,6 +20,12 @@ pub fn quantile<T: Copy + Into<f64>>(sorted: &[T], q: f64) -> f64 {
     low + (high - low) * at.fract()
 }
 
+/// Interval of 95 % of the median of sorted values, whatever their distribution: order statistics n/2 -+ 0.98 sqrt(n), linear between neighbours.
+pub fn median_interval<T: Copy + Into<f64>>(sorted: &[T]) -> [f64; 2] {
+    let reach = 0.98 / (sorted.len() as f64).sqrt();
+    [(0.5 - reach).max(0.0), (0.5 + reach).min(1.0)].map(|q| quantile(sorted, q))
+}
+
 /// Geometric mean of positive values; NaN where there are none.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp()

@@ -1,14 +1,13 @@
 //! Programs tried by workers on PoCL: on every kind of data, in both orders of work-items, and timed in pairs with the unedited one.
 
 use crate::search::{Candidate, Judge, Verdict};
-use seqtune_data::stats::median;
+use seqtune_data::stats::{geometric_mean, median};
 use seqtune_kernel::error::{Error, Result, io};
 use seqtune_kernel::files::{read, write_whole};
 use seqtune_kernel::{Config, Kernel, Problem, limits};
 use seqtune_measure::backends::opencl::poclbin::Container;
 use seqtune_measure::measuring::variant::{VariantAsked, VariantFound};
 use seqtune_measure::verify::case::Case;
-use seqtune_measure::verify::input_kind::InputKind;
 use seqtune_measure::worker::client::Client;
 use seqtune_measure::worker::setup::Setup;
 use std::path::PathBuf;
@@ -23,28 +22,20 @@ pub struct Trial {
     pub config: String,
     /// Problems as text.
     pub problems: Vec<String>,
-    /// Kinds of data.
-    pub cases: Vec<Case>,
-    /// Problems of odd sizes as text, which it has to be right on with the first of the cases.
+    /// Problems of odd sizes as text, whose results have to be right in the first case.
     pub odd: Vec<String>,
     /// Largest error; the kernel's tolerance where none is given.
     pub most_error: Option<f64>,
 }
 
-impl Trial {
-    /// The cases of a search: uniform data of two seeds, and all other kinds. The sides of protected pages alternate.
-    pub fn cases() -> Vec<Case> {
-        let uniform = [1, 2].map(Case::of_seed);
-        let kinds = (3..).zip(InputKind::OTHERS).map(|(seed, kind)| Case { seed, kind, ..Case::default() });
-        uniform.into_iter().chain(kinds).collect()
-    }
+/// The cases of a search.
+pub fn searched_cases() -> Vec<Case> {
+    Case::of_all_kinds(1)
+}
 
-    /// Cases that no search sees.
-    pub fn held_out() -> Vec<Case> {
-        let uniform = [101, 102].map(Case::of_seed);
-        let kinds = (103..).zip(InputKind::OTHERS).map(|(seed, kind)| Case { seed, kind, ..Case::default() });
-        uniform.into_iter().chain(kinds).collect()
-    }
+/// Cases that no search sees.
+pub fn unseen_cases() -> Vec<Case> {
+    Case::of_all_kinds(101)
 }
 
 /// Workers, and a folder for programs.
@@ -110,15 +101,15 @@ impl Bench {
     /// # Errors
     /// As [`Client::try_variant`].
     pub fn try_on(&mut self, bitcode: &[u8], problems: &[String]) -> Result<VariantFound> {
-        let cases = Trial::held_out();
+        let cases = unseen_cases();
         let asked =
             VariantAsked { problems: problems.to_vec(), ..self.request(self.program("one", bitcode)?, &cases[..1], 0) };
         self.clients[0].try_variant(&asked)
     }
 
     /// Whether a candidate is right on all cases, and in reversed order on the first.
-    fn functions(&mut self, candidates: &[Candidate]) -> Result<Vec<Verdict>> {
-        let cases = self.trial.cases.clone();
+    fn functions(&mut self, candidates: &[&Candidate]) -> Result<Vec<Verdict>> {
+        let cases = searched_cases();
         let mut asked = Vec::new();
         for (at, candidate) in candidates.iter().enumerate() {
             let usual = self.request(self.program(&format!("{at}"), &candidate.bitcode)?, &cases, 0);
@@ -159,12 +150,11 @@ fn function(client: &mut Client, [usual, odd, reversed]: &[VariantAsked; 3]) -> 
 
 /// Geometric mean of the median ratio of each problem.
 pub fn ratio(ratios: &[Vec<f32>]) -> f64 {
-    let logs: f64 = ratios.iter().map(|one| median(one).ln()).sum();
-    (logs / ratios.len().max(1) as f64).exp()
+    geometric_mean(&ratios.iter().map(|one| median(one)).collect::<Vec<f64>>())
 }
 
 impl Judge for Bench {
-    fn judge(&mut self, candidates: &[Candidate]) -> Result<Vec<Verdict>> {
+    fn judge(&mut self, candidates: &[&Candidate]) -> Result<Vec<Verdict>> {
         let mut verdicts = self.functions(candidates)?;
         for (candidate, verdict) in candidates.iter().zip(&mut verdicts).filter(|(_, verdict)| verdict.fault.is_none())
         {
@@ -178,8 +168,7 @@ impl Judge for Bench {
     }
 
     fn time_again(&mut self, candidate: &Candidate, pairs: usize) -> Result<Option<f64>> {
-        let first = self.trial.cases[..1].to_vec();
-        let found = self.try_one(&candidate.bitcode, &first, pairs)?;
+        let found = self.try_one(&candidate.bitcode, &searched_cases()[..1], pairs)?;
         Ok(found.fault.is_none().then(|| ratio(&found.ratios)))
     }
 }

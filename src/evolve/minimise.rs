@@ -1,6 +1,6 @@
 //! The edits that matter: those without which a program is slower by more than a percent of its own time.
 
-use crate::bench::{Bench, Trial, ratio};
+use crate::bench::{Bench, ratio, searched_cases};
 use crate::edit::Edit;
 use crate::llvm::{Library, Program};
 use seqtune_kernel::error::Result;
@@ -56,7 +56,7 @@ pub fn ratio_of(
         return Ok(None);
     }
     let mut slower = 0.0;
-    let cases = Trial::cases();
+    let cases = searched_cases();
     for cases in [&cases[..], &cases[..1]] {
         let found = bench.try_one(&program.bitcode(), cases, PAIRS)?;
         if found.fault.is_some() {

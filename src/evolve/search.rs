@@ -42,9 +42,9 @@ fn has_no_ratio(ratio: &f64) -> bool {
 
 /// A program that is to be judged.
 pub struct Candidate {
-    /// Bitcode, and the same with work-items in reversed order.
+    /// Bitcode.
     pub bitcode: Vec<u8>,
-    /// The latter.
+    /// The same, with work-items in reversed order.
     pub reversed: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ pub trait Judge {
     ///
     /// # Errors
     /// The error of what tries them.
-    fn judge(&mut self, candidates: &[Candidate]) -> Result<Vec<Verdict>>;
+    fn judge(&mut self, candidates: &[&Candidate]) -> Result<Vec<Verdict>>;
 
     /// Times a program that is right once more, in so many pairs with the unedited one; none where it fails now.
     ///
@@ -84,8 +84,6 @@ pub struct Settings {
     pub seed: u64,
     /// When no further generation is begun.
     pub until: Instant,
-    /// Variants at most.
-    pub most: usize,
 }
 
 /// Counts of a search.
@@ -103,12 +101,11 @@ pub struct Counts {
     pub right: usize,
 }
 
-/// Programs of a generation: patches, what they make, and normal forms, one behind the other.
-#[derive(Default)]
-struct Children {
-    patches: Vec<Vec<Edit>>,
-    candidates: Vec<Candidate>,
-    forms: Vec<[u8; 32]>,
+/// A new program: its patch, and its normal form.
+struct Child {
+    edits: Vec<Edit>,
+    candidate: Candidate,
+    form: [u8; 32],
 }
 
 /// A search.
@@ -153,7 +150,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Runs until time or variants are over or `goes_on` says no; each variant that was tried is told to `report`.
+    /// Runs until time is over or `goes_on` says no; each variant that was tried is told to `report`.
     ///
     /// # Errors
     /// The error of the judge, or of `report`.
@@ -164,12 +161,10 @@ impl<'a> Search<'a> {
         report: &mut dyn FnMut(&Variant, &Counts, &Variant) -> Result<()>,
     ) -> Result<()> {
         self.remember_unedited()?;
-        while goes_on() && Instant::now() < self.settings.until && self.counts.tried < self.settings.most {
-            let Children { patches, candidates, forms } = self.children()?;
-            let verdicts = judge.judge(&candidates)?;
-            for (((edits, candidate), form), mut verdict) in
-                patches.into_iter().zip(candidates).zip(forms).zip(verdicts)
-            {
+        while goes_on() && Instant::now() < self.settings.until {
+            let children = self.children()?;
+            let verdicts = judge.judge(&children.iter().map(|child| &child.candidate).collect::<Vec<_>>())?;
+            for (Child { edits, candidate, form }, mut verdict) in children.into_iter().zip(verdicts) {
                 self.counts.tried += 1;
                 self.counts.right += usize::from(verdict.fault.is_none());
                 // the best of many noisy ratios is too good
@@ -213,12 +208,12 @@ impl<'a> Search<'a> {
     }
 
     /// New programs for a generation, none of which is a twin of a known one.
-    fn children(&mut self) -> Result<Children> {
+    fn children(&mut self) -> Result<Vec<Child>> {
         let proposer = Proposer { promising: self.settings.promising };
-        let Children { mut patches, mut candidates, mut forms } = Children::default();
+        let mut children: Vec<Child> = Vec::new();
         let wanted = self.settings.population.div_ceil(2);
         for _ in 0..20 * wanted {
-            if patches.len() == wanted {
+            if children.len() == wanted {
                 break;
             }
             let patch = self.patch();
@@ -234,25 +229,17 @@ impl<'a> Search<'a> {
                 continue;
             }
             let form = program.normal_form()?;
-            if let Some(verdict) = self.known.get(&form) {
+            if self.known.contains_key(&form) {
                 self.counts.twins += 1;
-                // a shorter patch for the same code is the better one
-                if verdict.fault.is_none()
-                    && edits.len() < self.best.edits.len()
-                    && verdict.ratio == self.best.verdict.ratio
-                {
-                    self.best.edits = edits;
-                }
                 continue;
             }
-            if forms.contains(&form) {
+            if children.iter().any(|child| child.form == form) {
                 continue;
             }
-            candidates.push(Candidate { bitcode: program.bitcode(), reversed: program.reversed_bitcode()? });
-            patches.push(edits);
-            forms.push(form);
+            let candidate = Candidate { bitcode: program.bitcode(), reversed: program.reversed_bitcode()? };
+            children.push(Child { edits, candidate, form });
         }
-        Ok(Children { patches, candidates, forms })
+        Ok(children)
     }
 
     /// A patch of one or two parents: what both have, and of the rest, shuffled, a part.

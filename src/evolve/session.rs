@@ -1,13 +1,13 @@
 //! An evolution from a config to edits that a person can read: search, what matters of the best, and a judgement on data that no search saw.
 
-use crate::bench::{Bench, Trial, ratio};
+use crate::bench::{Bench, Trial, unseen_cases};
 use crate::edit::Edit;
 use crate::llvm::{Library, Place, Program};
 use crate::minimise::{minimise, ratio_of};
 use crate::search::{Counts, Search, Settings, Variant};
-use seqtune_data::stats::median;
+use seqtune_data::stats::{geometric_mean, median, median_interval};
 use seqtune_kernel::error::{Error, Result};
-use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem, limits};
+use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem, hex, limits};
 use seqtune_measure::backends::opencl::pocl_llvm;
 use seqtune_measure::verify::other_problems::{LARGE, other_problems};
 use seqtune_measure::worker::setup::Setup;
@@ -43,11 +43,11 @@ pub struct Subject<'a> {
 pub struct Gain {
     /// Problem as text.
     pub problem: String,
-    /// Median of the pairs, and its interval of 95 %.
+    /// Median of the pairs.
     pub ratio: f64,
-    /// Lower end.
+    /// Lower end of its interval of 95 %.
     pub low: f64,
-    /// Upper end.
+    /// Upper end of that.
     pub high: f64,
 }
 
@@ -131,7 +131,6 @@ impl<'a> Session<'a> {
         let trial = Trial {
             config: kernel.show_config(config),
             problems: problems.iter().map(|problem| kernel.show_problem(problem)).collect(),
-            cases: Trial::cases(),
             odd: Vec::new(),
             most_error,
         };
@@ -202,7 +201,7 @@ impl<'a> Session<'a> {
         Ok(explained)
     }
 
-    /// Judges edits on data and sizes that no search saw; what fails is told as an error's sentence.
+    /// Judges edits on data and sizes that no search saw.
     ///
     /// # Errors
     /// [`Error::Failed`] where they are wrong.
@@ -216,14 +215,14 @@ impl<'a> Session<'a> {
         drop(program);
         let wrong = |what: &str, detail: &str| Error::Failed(format!("{what}: {detail}"));
         let mut gains = Vec::new();
-        let found = self.bench.try_one(&bitcode, &Trial::held_out(), PAIRS)?;
+        let found = self.bench.try_one(&bitcode, &unseen_cases(), PAIRS)?;
         if let Some(fault) = &found.fault {
             return Err(wrong("on data that the search never saw", &fault.detail));
         }
         for (problem, ratios) in problems.iter().zip(&found.ratios) {
             gains.push(gain(kernel.show_problem(problem), ratios));
         }
-        let turned = self.bench.try_one(&reversed, &Trial::held_out()[..1], 0)?;
+        let turned = self.bench.try_one(&reversed, &unseen_cases()[..1], 0)?;
         if let Some(fault) = &turned.fault {
             return Err(wrong("with work-items in reversed order", &fault.detail));
         }
@@ -240,7 +239,6 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        let digest = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Ok(Edits {
             format: FORMAT.into(),
             kernel: kernel.name.clone(),
@@ -263,7 +261,6 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`Error::Input`] with what differs.
     pub fn check(&self, edits: &Edits) -> Result<()> {
-        let digest = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         if digest(&self.prepared) != edits.base {
             return Err(Error::Input(
                 "the config compiles to another program here than it did for these edits: another PoCL, processor or source".into(),
@@ -276,6 +273,10 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// Problems of odd sizes like one, for which a config is legal.
@@ -294,14 +295,12 @@ pub struct Found {
     pub counts: Counts,
 }
 
-/// The median of ratios with its interval by order statistics.
+/// The median of ratios with its interval.
 fn gain(problem: String, ratios: &[f32]) -> Gain {
     let mut sorted: Vec<f32> = ratios.to_vec();
     sorted.sort_by(f32::total_cmp);
-    let half = 0.98 * (sorted.len() as f64).sqrt();
-    let at = |place: f64| f64::from(sorted[(place.max(0.0) as usize).min(sorted.len() - 1)]);
-    let middle = sorted.len() as f64 / 2.0;
-    Gain { problem, ratio: median(ratios), low: at(middle - half), high: at(middle + half) }
+    let [low, high] = median_interval(&sorted);
+    Gain { problem, ratio: median(ratios), low, high }
 }
 
 /// Reads a file of edits.
@@ -320,5 +319,5 @@ pub fn read_edits(path: &Path) -> Result<Edits> {
 
 /// Geometric mean of gains.
 pub fn mean(gains: &[Gain]) -> f64 {
-    ratio(&gains.iter().map(|gain| vec![gain.ratio as f32]).collect::<Vec<_>>())
+    geometric_mean(&gains.iter().map(|gain| gain.ratio).collect::<Vec<f64>>())
 }

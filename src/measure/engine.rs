@@ -2,7 +2,6 @@
 
 use crate::batch::{Batch, Contender, Ending, Measured};
 use crate::verify::case::{Case, Order, reversed_source};
-use crate::verify::input_kind::InputKind;
 use crate::verify::other_problems::{LARGE, other_problems};
 use crate::worker::client::Client;
 use crate::worker::compilers::compile_all;
@@ -12,8 +11,8 @@ use seqtune_data::recipe::Policy;
 use seqtune_kernel::error::Result;
 use seqtune_kernel::{Config, ConfigSpace, Device, Kernel, Problem};
 
-/// Seeds of uniform data with which a config is confirmed, and other problems.
-const SEEDS: [u64; 2] = [1, 2];
+/// First seed of the data with which a config is confirmed, and number of other problems.
+const SEED: u64 = 1;
 const OTHERS: usize = 3;
 
 /// What confirming some configs found.
@@ -120,7 +119,7 @@ impl Engine {
         let others = other_problems(kernel, problem, OTHERS, LARGE);
         let cases = cases(reversed_source(kernel, device).is_some());
         let same = cases.into_iter().map(|case| (problem, case));
-        for (other, case) in same.chain(others.iter().map(|other| (other, Case::of_seed(SEEDS[0])))) {
+        for (other, case) in same.chain(others.iter().map(|other| (other, Case::of_seed(SEED)))) {
             let space = ConfigSpace::new(kernel, other, device);
             let left: Vec<usize> =
                 (0..configs.len()).filter(|at| faults[*at].is_none() && space.is_legal(&configs[*at])).collect();
@@ -146,12 +145,12 @@ impl Engine {
     }
 }
 
-/// What a config is checked on for the problem that it was measured for. Seeds alternate, and with them the side of a protected page.
+/// What a config is checked on for the problem that it was measured for.
 fn cases(is_reversible: bool) -> Vec<Case> {
-    let uniform = SEEDS.iter().map(|seed| Case::of_seed(*seed));
-    let kinds =
-        (SEEDS.len() as u64 + 1..).zip(InputKind::OTHERS).map(|(seed, kind)| Case { seed, kind, ..Case::default() });
-    let reversed = is_reversible.then(|| Case { order: Order::Reversed, ..Case::of_seed(SEEDS[0]) });
-    // the reversed order has the data of the first case, which are loaded already
-    uniform.clone().take(1).chain(reversed).chain(uniform.skip(1)).chain(kinds).collect()
+    let mut cases = Case::of_all_kinds(SEED);
+    if is_reversible {
+        // it has the data of the first case, which are loaded already
+        cases.insert(1, Case { order: Order::Reversed, ..Case::of_seed(SEED) });
+    }
+    cases
 }

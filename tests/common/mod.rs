@@ -3,8 +3,10 @@
 
 #[path = "../../src/kernel/drawn.rs"]
 mod drawn;
+mod processor;
 
 pub use drawn::{seed, test_generator};
+pub use processor::processor_seconds;
 
 use seqtune_data::recipe::Provenance;
 use seqtune_data::{Dataset, FORMAT, Header, Measurement, NamedDataset, Outcome, Record, Table};
@@ -64,12 +66,6 @@ fn program(name: &str, args: &[&str]) -> Command {
 
 /// A worker's silence of so long is a hang on the busiest machine too: of sweeps whose programs are not to be ended.
 pub const PATIENT: [&str; 2] = ["--timeout", "600s"];
-
-/// Seconds that this thread has had a processor, which a busy machine does not lengthen; 0 where the system does not tell.
-pub fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
-}
 
 /// How many configs of each problem a test compiles or runs: `SEQTUNE_TEST_CONFIGS`, or so many.
 pub fn configs_of_each(default: usize) -> usize {

@@ -110,7 +110,10 @@ fn check(
         Error::Failed(format!("{}: {config} is wrong for {problem}: {detail}", kernel.place))
     };
     let first = engine.measurer.check(kernel, problem, &configs, Case::of_seed(SEED))?;
-    let first = first.map_err(|reason| wrong(&format!("it cannot be checked: {reason}")))?;
+    let first = first.map_err(|reason| {
+        let problem = kernel.brief_problem(problem);
+        Error::Failed(format!("{}: nothing can be checked for {problem}: {reason}", kernel.place))
+    })?;
     if let Some(fault) = first.into_iter().flatten().next() {
         return Err(wrong(&fault.detail));
     }

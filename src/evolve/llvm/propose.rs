@@ -10,9 +10,11 @@ use rand_chacha::ChaCha8Rng;
 /// Draws before a program is held to have no further edit.
 const DRAWS: usize = 50;
 
-/// Shares of the operators, in the order of [`OPERATORS`]: exchanges are right least often.
-const SHARES: [u32; 6] = [5, 7, 3, 3, 2, 1];
-const OPERATORS: [&str; 6] = ["delete", "operand", "copy", "move", "replace", "swap"];
+/// An operator: draws an edit at an instruction, among all of the program.
+type Operator = fn(&Program, Node, &[Node], &mut ChaCha8Rng) -> Option<Edit>;
+
+/// The operators with their shares: exchanges are right least often.
+const OPERATORS: [(u32, Operator); 6] = [(5, delete), (7, operand), (3, copy), (3, shift), (2, replace), (1, swap)];
 
 /// Draws edits.
 pub struct Proposer {
@@ -36,26 +38,19 @@ impl Proposer {
             all.iter().copied().filter(|one| !is_chosen || program.class(*one).is_promising()).collect();
         let places = if places.is_empty() { &all } else { &places };
         let at = *places.choose(rng)?;
-        match operator(rng) {
-            "delete" => delete(program, at, rng),
-            "operand" => operand(program, at, rng),
-            "copy" => copy(program, at, &all, rng),
-            "move" => shift(program, at, &all, rng),
-            "replace" => replace(program, at, &all, rng),
-            _ => swap(program, at, &all, rng),
-        }
+        operator(rng)(program, at, &all, rng)
     }
 }
 
-fn operator(rng: &mut ChaCha8Rng) -> &'static str {
-    let mut drawn = rng.random_range(0..SHARES.iter().sum::<u32>());
-    for (name, share) in OPERATORS.iter().zip(SHARES) {
+fn operator(rng: &mut ChaCha8Rng) -> Operator {
+    let mut drawn = rng.random_range(0..OPERATORS.iter().map(|(share, _)| share).sum::<u32>());
+    for (share, operator) in OPERATORS {
         if drawn < share {
-            return name;
+            return operator;
         }
         drawn -= share;
     }
-    OPERATORS[0]
+    OPERATORS[0].1
 }
 
 fn id(program: &Program, value: Node) -> Option<Id> {
@@ -72,7 +67,7 @@ fn stand_in(program: &Program, at: Node, rng: &mut ChaCha8Rng) -> Option<edit::V
     pool.choose(rng).copied()
 }
 
-fn delete(program: &Program, at: Node, rng: &mut ChaCha8Rng) -> Option<Edit> {
+fn delete(program: &Program, at: Node, _: &[Node], rng: &mut ChaCha8Rng) -> Option<Edit> {
     if !program.is_removable(at) {
         return None;
     }
@@ -81,7 +76,7 @@ fn delete(program: &Program, at: Node, rng: &mut ChaCha8Rng) -> Option<Edit> {
     Some(Edit::Delete { at: id(program, at)?, instead })
 }
 
-fn operand(program: &Program, at: Node, rng: &mut ChaCha8Rng) -> Option<Edit> {
+fn operand(program: &Program, at: Node, _: &[Node], rng: &mut ChaCha8Rng) -> Option<Edit> {
     let index = *program.slots(at).choose(rng)?;
     let to = *program.pool(program.operand(at, index), at, index).choose(rng)?;
     Some(Edit::Operand { at: id(program, at)?, index: index as u32, to })

@@ -213,9 +213,7 @@ impl<S: Subject> Bench<S> {
                     return Ok(());
                 }
                 pass.begin(trial.contender);
-                // a few short launches per turn, so that turns are not many but neighbours stay close in time
-                let repeat = ((2e3 / trial.estimate_us) as usize).clamp(1, 4);
-                match self.subject.launch(&trial.work, repeat, timing) {
+                match self.subject.launch(&trial.work, trial.launches_of_a_turn(), timing) {
                     Ok(times) => {
                         // a first launch that was disturbed would make all of its turns short
                         let fastest = times.iter().copied().fold(f32::INFINITY, f32::min) as f64;

@@ -8,7 +8,7 @@ use crate::launch::LaunchDims;
 use crate::measuring::energy::EnergyMeter;
 use crate::measuring::roofline::{self, Peaks};
 use crate::measuring::subject::Subject;
-use crate::measuring::variant::{VariantAsked, VariantFound, Variants};
+use crate::measuring::variant::{Loaded, VariantAsked, VariantFound};
 use crate::verify::case::{Case, Order, reversed_source};
 use crate::verify::input_kind::InputKind;
 use crate::verify::on_device::DeviceComparison;
@@ -37,9 +37,8 @@ pub struct OnDevice {
     source: Source,
     executor: Box<dyn Executor>,
     programs: HashMap<ProgramKey, ProgramId>,
-    /// Programs whose work-items run in reversed order, and their source.
+    /// Programs whose work-items run in reversed order.
     reversed: HashMap<ProgramKey, ProgramId>,
-    reversed_source: Option<String>,
     order: Order,
     workload: Option<Workload>,
     /// Data of the same problem and of another kind, and the seconds that the first took.
@@ -50,7 +49,8 @@ pub struct OnDevice {
     /// Clocks of the device, once some were set.
     clocks: Option<HeldClocks>,
     agree: DeviceComparison,
-    variants: Variants,
+    /// Data that programs in the place of a config's own one are tried on.
+    for_variants: Vec<Loaded>,
 }
 
 /// What is launched.
@@ -70,7 +70,6 @@ impl OnDevice {
         Ok(OnDevice {
             checker: Checker::new(kernel),
             source: kernel.source()?.clone(),
-            reversed_source: reversed_source(kernel, executor.device()),
             kernel: kernel.clone(),
             executor,
             programs: HashMap::new(),
@@ -82,21 +81,23 @@ impl OnDevice {
             scales: None,
             clocks: None,
             agree: DeviceComparison::default(),
-            variants: Variants::default(),
+            for_variants: Vec::new(),
         })
     }
 
     /// Compiled program of `config` for the data type and layout of `problem`.
     fn program(&mut self, problem: &Problem, config: &Config) -> Attempt<ProgramId> {
         let key = ProgramKey::new(&self.kernel, problem, config);
-        let reversed = self.reversed_source.as_deref().filter(|_| self.order == Order::Reversed);
-        let programs = if reversed.is_some() { &mut self.reversed } else { &mut self.programs };
+        let (programs, reversed) = match self.order {
+            Order::Usual => (&mut self.programs, None),
+            Order::Reversed => (&mut self.reversed, reversed_source(&self.kernel, self.executor.device())),
+        };
         if let Some(program) = programs.get(&key) {
             return Ok(*program);
         }
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
         let job = Job::new(&self.kernel, &self.source.program, key.defines(), &env);
-        let program = self.executor.compile(&Job { source: reversed.unwrap_or(job.source), ..job })?;
+        let program = self.executor.compile(&Job { source: reversed.as_deref().unwrap_or(job.source), ..job })?;
         programs.insert(key, program);
         Ok(program)
     }
@@ -125,14 +126,18 @@ impl OnDevice {
         Ok(scales)
     }
 
-    /// Restores the outputs of some data, launches on them, and returns the time in microseconds or how the result failed.
-    fn launched_right(&mut self, work: &Work, data: &Workload) -> Result<Attempt<f64>> {
+    /// Restores the outputs of some data and launches on them once; the time in microseconds.
+    fn launch_anew(&mut self, work: &Work, data: &Workload) -> Result<Attempt<f64>> {
         data.reset(self.executor.as_mut())?;
-        let times = match self.launch_on(work, &data.values, 1, Timing::Warm) {
-            Err(fault) => return Ok(Err(fault)),
-            Ok(times) => times,
-        };
-        Ok(data.wrong(self.executor.as_mut())?.map_or(Ok(times[0] as f64), Err))
+        Ok(self.launch_on(work, &data.values, 1, Timing::Warm).map(|times| times[0] as f64))
+    }
+
+    /// The time in microseconds of such a launch, or how its result failed.
+    fn launch_checked(&mut self, work: &Work, data: &Workload) -> Result<Attempt<f64>> {
+        match self.launch_anew(work, data)? {
+            Err(fault) => Ok(Err(fault)),
+            Ok(us) => Ok(data.wrong(self.executor.as_mut())?.map_or(Ok(us), Err)),
+        }
     }
 
     fn launch_on(&mut self, work: &Work, values: &[KernelArg], repeat: usize, timing: Timing) -> Attempt<Vec<f32>> {
@@ -223,7 +228,7 @@ impl Subject for OnDevice {
 
     /// Loads the random data of a case and computes the expected results.
     fn load(&mut self, problem: &Problem, case: Case) -> Result<()> {
-        if case.order == Order::Reversed && self.reversed_source.is_none() {
+        if case.order == Order::Reversed && reversed_source(&self.kernel, self.executor.device()).is_none() {
             return Err(Error::Failed("work-items cannot be run in reversed order here".into()));
         }
         self.order = case.order;
@@ -297,7 +302,7 @@ impl Subject for OnDevice {
 
     fn verify(&mut self, work: &Work) -> Result<Attempt<f64>> {
         let data = self.workload.take().ok_or_else(nothing_loaded)?;
-        let found = self.launched_right(work, &data);
+        let found = self.launch_checked(work, &data);
         self.workload = Some(data);
         found
     }
@@ -305,7 +310,7 @@ impl Subject for OnDevice {
     fn verify_beside(&mut self, work: &Work) -> Result<Attempt<()>> {
         // a product by the vendor's library names its own buffers
         let Some(data) = self.beside.take_if(|_| matches!(work, Work::Config(..))) else { return Ok(Ok(())) };
-        let (found, kind) = (self.launched_right(work, &data), data.kind());
+        let (found, kind) = (self.launch_checked(work, &data), data.kind());
         self.beside = Some(data);
         let named = |fault: Invalidity| Invalidity {
             detail: format!("right at first, but with {}: {}", kind.words(), fault.detail),

@@ -10,6 +10,11 @@ use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::{Clocks, Config, Problem};
 use std::path::Path;
 
+/// The error of what edits code, of which a program has none.
+fn no_code() -> Error {
+    Error::Input("a program ([run]) has no code that can be edited".into())
+}
+
 /// Configs of one kernel that can be run and checked, problem after problem.
 pub trait Subject {
     /// What is launched of a config.
@@ -38,7 +43,7 @@ pub trait Subject {
     /// # Errors
     /// `Error::File` where the file cannot be written.
     fn write_program(&mut self, _problem: &Problem, _config: &Config, _file: &Path) -> Result<Option<Invalidity>> {
-        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+        Err(no_code())
     }
 
     /// Prepares the data that a program is tried on.
@@ -46,7 +51,7 @@ pub trait Subject {
     /// # Errors
     /// `Error::Failed` where data or reference fail.
     fn load_variants(&mut self, _asked: &VariantAsked) -> Result<()> {
-        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+        Err(no_code())
     }
 
     /// Tries a program in the place of that of a config.
@@ -54,7 +59,7 @@ pub trait Subject {
     /// # Errors
     /// `Error::Failed` where data or reference fail.
     fn try_variant(&mut self, _asked: &VariantAsked) -> Result<VariantFound> {
-        Err(Error::Input("a program ([run]) has no code that can be edited".into()))
+        Err(no_code())
     }
 
     /// Releases what earlier configs hold where they are many; no work may be in use.

@@ -3,7 +3,7 @@
 use crate::batch::Contender;
 use seqtune_data::Conditions;
 use seqtune_data::recipe::Policy;
-use seqtune_data::stats::quantile;
+use seqtune_data::stats::{median_interval, quantile};
 
 /// Config or library under measurement.
 pub struct Trial<W> {
@@ -59,6 +59,11 @@ impl<W> Trial<W> {
         });
     }
 
+    /// A few short launches a turn, so that turns are not many but neighbours stay close in time.
+    pub fn launches_of_a_turn(&self) -> usize {
+        ((2e3 / self.estimate_us) as usize).clamp(1, 4)
+    }
+
     /// Checks whether even the fastest launch so far is too slow to compete.
     pub fn seems_hopeless(&self, policy: &Policy, best_us: f64) -> bool {
         self.estimate_us > policy.slow * best_us
@@ -95,9 +100,7 @@ impl<W> Trial<W> {
         if over || n >= policy.max_samples || spent_us >= policy.budget_ms * 1e3 {
             return Stage::Enough;
         }
-        // distribution-free 95 % interval of a median: order statistics n/2 -+ 0.98 sqrt(n)
-        let reach = 0.98 / (n as f64).sqrt();
-        let (low, high) = (quantile(&sorted, (0.5 - reach).max(0.0)), quantile(&sorted, (0.5 + reach).min(1.0)));
+        let [low, high] = median_interval(&sorted);
         if n >= 8 && (high - low) / 2.0 <= policy.tight * median { Stage::Enough } else { Stage::Open }
     }
 }

@@ -1,10 +1,9 @@
 //! A config with code of its own: what is asked of it, and what was found.
 
-use crate::executor::ProgramId;
 use crate::verify::case::Case;
 use crate::verify::workload::Workload;
 use seqtune_data::Invalidity;
-use seqtune_kernel::{Config, Problem};
+use seqtune_kernel::Problem;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -15,9 +14,9 @@ pub struct VariantAsked {
     pub config: String,
     /// Compiled program, as [`Executor::load`](crate::executor::Executor::load) takes it.
     pub program: PathBuf,
-    /// Problems as text, and cases, each of which it has to be right on.
+    /// Problems as text.
     pub problems: Vec<String>,
-    /// Kinds of data.
+    /// Cases of each problem in which its results have to be right.
     pub cases: Vec<Case>,
     /// Largest error, relative to the largest magnitude of an output; the kernel's tolerance where none is given.
     pub most_error: Option<f64>,
@@ -36,17 +35,9 @@ pub struct VariantFound {
     pub ratios: Vec<Vec<f32>>,
 }
 
-/// Data of a problem in a case.
+/// Data of a problem in a case, which stay: the next program is tried on the same.
 pub(super) struct Loaded {
     pub problem: Problem,
     pub case: Case,
     pub data: Workload,
-}
-
-/// Data that stay, since the next variant is tried on the same.
-#[derive(Default)]
-pub(super) struct Variants {
-    pub loaded: Vec<Loaded>,
-    /// Program that is replaced, with its config.
-    pub own: Option<(Config, ProgramId)>,
 }

@@ -40,8 +40,10 @@ impl<S: Subject> Bench<S> {
                 return Ok(failed);
             }
             let pair: Vec<usize> = fastest.into_iter().filter(|at| !repeated.contains(at)).take(PAIR).collect();
-            let expected_us: f64 =
-                pair.iter().map(|at| (TURNS * repeat(&running[*at])) as f64 * running[*at].estimate_us).sum();
+            let expected_us: f64 = pair
+                .iter()
+                .map(|at| (TURNS * running[*at].launches_of_a_turn()) as f64 * running[*at].estimate_us)
+                .sum();
             if expected_us > 1e3 * pass.policy.budget_ms {
                 return Ok(failed);
             }
@@ -66,7 +68,7 @@ impl<S: Subject> Bench<S> {
                 }
                 let trial = &mut running[*at];
                 pass.begin(trial.contender);
-                match self.subject.launch(&trial.work, repeat(trial), timing) {
+                match self.subject.launch(&trial.work, trial.launches_of_a_turn(), timing) {
                     Ok(times) => samples.extend(times),
                     Err(invalidity) => {
                         self.blame()?;
@@ -85,11 +87,6 @@ impl<S: Subject> Bench<S> {
         }
         Ok(failed)
     }
-}
-
-/// Launches of a turn, as when trials are measured first.
-fn repeat<W>(trial: &Trial<W>) -> usize {
-    ((2e3 / trial.estimate_us) as usize).clamp(1, 4)
 }
 
 #[cfg(test)]

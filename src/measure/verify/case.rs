@@ -42,6 +42,13 @@ impl Case {
         Case { seed, ..Case::default() }
     }
 
+    /// Uniform input of two seeds and all other kinds of input, in the usual order. Seeds count up from the first, so that the sides of protected
+    /// pages alternate.
+    pub fn of_all_kinds(first_seed: u64) -> Vec<Case> {
+        let kinds = [InputKind::Uniform; 2].into_iter().chain(InputKind::OTHERS);
+        (first_seed..).zip(kinds).map(|(seed, kind)| Case { seed, kind, ..Case::default() }).collect()
+    }
+
     /// The case in words, behind "right at first, but"; `usual` is the seed that goes without saying.
     pub fn words(&self) -> String {
         match (self.order, self.kind) {

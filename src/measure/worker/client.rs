@@ -265,7 +265,7 @@ impl Client {
     }
 
     /// Sends a request with a single answer, and waits for it.
-    fn question<T>(&mut self, request: &Request, pick: impl Fn(Event) -> Option<T>) -> Result<Attempt<T>> {
+    pub(super) fn question<T>(&mut self, request: &Request, pick: impl Fn(Event) -> Option<T>) -> Result<Attempt<T>> {
         self.send(request)?;
         let mut answer = None;
         loop {

@@ -21,6 +21,11 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+#[path = "../../../tests/common/processor.rs"]
+mod processor;
+
+use processor::processor_seconds;
+
 /// Updates that are timed at least, unless another number is given; those of whole epochs.
 const UPDATES: usize = 100;
 
@@ -61,12 +66,6 @@ fn main() -> Result<()> {
         })
     );
     Ok(())
-}
-
-/// Seconds that this thread has had a processor, where the system tells: an update is computed in the calling thread.
-fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
 /// Sizes of the network and of the first batch.

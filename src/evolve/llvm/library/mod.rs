@@ -145,6 +145,7 @@ functions! {
 /// Remarks of the reader, such as one on debug information, are nothing to a user.
 unsafe extern "C" fn ignore(_: Handle, _: Handle) {}
 
+/// What a handle stands for; `None` where LLVM answers with a null.
 fn some<T>(handle: Handle, make: fn(Handle) -> T) -> Option<T> {
     (!handle.is_null()).then(|| make(handle))
 }
@@ -347,4 +348,4 @@ impl Llvm {
     }
 }
 
-mod more;
+mod operands;

@@ -1,16 +1,17 @@
 //! Programs that take the place of a config's own one.
 
-use super::{OnDevice, nothing_loaded};
+use super::{OnDevice, Work, nothing_loaded};
 use crate::batch::ProgramKey;
 use crate::compile::Job;
 use crate::executor::{ProgramId, Timing};
-use crate::launch::LaunchDims;
 use crate::measuring::variant::{Loaded, VariantAsked, VariantFound};
 use crate::verify::case::Case;
+use crate::verify::input_kind::InputKind;
 use seqtune_data::{Attempt, Invalidity, InvalidityKind};
 use seqtune_kernel::error::{Error, Result};
 use seqtune_kernel::files::{read, write_whole};
 use seqtune_kernel::{Config, Problem, limits};
+use std::path::Path;
 
 impl OnDevice {
     /// Writes the compiled program of a config into a file.
@@ -18,7 +19,7 @@ impl OnDevice {
         &mut self,
         problem: &Problem,
         config: &Config,
-        file: &std::path::Path,
+        file: &Path,
     ) -> Result<Option<Invalidity>> {
         let key = ProgramKey::new(&self.kernel, problem, config);
         let env = self.kernel.env_of(problem, Some(self.executor.device()), config);
@@ -32,17 +33,17 @@ impl OnDevice {
     /// Tries a program on every case of every problem, and times it where it is right.
     pub(super) fn try_program(&mut self, asked: &VariantAsked) -> Result<VariantFound> {
         let config = self.kernel.config(&asked.config)?;
-        let own = self.own_program(asked, &config)?;
+        let problem = self.kernel.problem(asked.problems.first().ok_or_else(nothing_loaded)?)?;
+        let own = self.program(&problem, &config).map_err(|fault| Error::Failed(fault.detail))?;
         let binary = read(&asked.program, limits::MODEL)?;
         let program = match self.executor.load(&binary, &self.source.program.entry) {
             Ok(program) => program,
             Err(fault) => return Ok(VariantFound { fault: Some(fault), ..VariantFound::default() }),
         };
-        let mut variants = std::mem::take(&mut self.variants);
-        let found = self.try_on(&variants.loaded, [own, program], &config, asked);
+        let loaded = std::mem::take(&mut self.for_variants);
+        let found = self.try_on(&loaded, [own, program], &config, asked);
+        self.for_variants = loaded;
         self.executor.release(program);
-        variants.own = Some((config, own));
-        self.variants = variants;
         found
     }
 
@@ -85,9 +86,8 @@ impl OnDevice {
 
     /// Error of a launch on some data.
     fn error_of(&mut self, program: ProgramId, one: &Loaded, config: &Config) -> Result<Attempt<f64>> {
-        one.data.reset(self.executor.as_mut())?;
-        let geometry = self.geometry(&one.problem, config);
-        match self.executor.launch(program, &one.data.values, &geometry, 1, Timing::Warm) {
+        let work = Work::Config(program, self.geometry(&one.problem, config));
+        match self.launch_anew(&work, &one.data)? {
             Ok(_) => one.data.error(self.executor.as_mut()),
             Err(fault) => Ok(Err(fault)),
         }
@@ -95,7 +95,7 @@ impl OnDevice {
 
     /// Ratios of the times of two programs, the second to the first; which of them is launched first alternates.
     fn pairs(&mut self, programs: [ProgramId; 2], one: &Loaded, config: &Config, pairs: usize) -> Attempt<Vec<f32>> {
-        let geometry: LaunchDims = self.geometry(&one.problem, config);
+        let geometry = self.geometry(&one.problem, config);
         let mut ratios = Vec::with_capacity(pairs);
         for pair in 0..=pairs {
             let mut us = [0.0; 2];
@@ -111,31 +111,19 @@ impl OnDevice {
         Ok(ratios)
     }
 
-    fn own_program(&mut self, asked: &VariantAsked, config: &Config) -> Result<ProgramId> {
-        if let Some((_, own)) = self.variants.own.as_ref().filter(|(known, _)| known == config) {
-            return Ok(*own);
-        }
-        let problem = self.kernel.problem(asked.problems.first().ok_or_else(nothing_loaded)?)?;
-        self.program(&problem, config).map_err(|fault| Error::Failed(fault.detail))
-    }
-
     /// Loads what is not there yet.
     pub(super) fn load_all(&mut self, asked: &VariantAsked) -> Result<()> {
         for text in &asked.problems {
             let problem = &self.kernel.problem(text)?;
             for case in &asked.cases {
-                let is_loaded = |one: &Loaded| one.problem == *problem && one.case == *case;
-                if self.variants.loaded.iter().any(is_loaded) {
+                let mut known = self.for_variants.iter().filter(|one| one.problem == *problem);
+                if known.clone().any(|one| one.case == *case) {
                     continue;
                 }
-                let scales = self
-                    .variants
-                    .loaded
-                    .iter()
-                    .find(|one| one.problem == *problem && one.case.kind == Default::default());
-                let scales = scales.map_or_else(Vec::new, |one| one.data.scales());
+                let uniform = known.find(|one| one.case.kind == InputKind::Uniform);
+                let scales = uniform.map_or_else(Vec::new, |one| one.data.scales());
                 let data = self.data(problem, *case, &scales, true)?;
-                self.variants.loaded.push(Loaded { problem: problem.clone(), case: *case, data });
+                self.for_variants.push(Loaded { problem: problem.clone(), case: *case, data });
             }
         }
         Ok(())
