@@ -1,26 +1,25 @@
 //! `seqtune evolve`
 
 use seqtune_console::answer::{answer, tell, warn, wrote};
+use seqtune_console::progress::Bar;
 use seqtune_console::signals::stop_at_signal;
 use seqtune_console::value_parsers::{count, real};
 use seqtune_evolve::edit::Edit;
+use seqtune_evolve::journal::Journal;
 use seqtune_evolve::search::{Counts, Settings, Variant};
 use seqtune_evolve::session::{Edits, Found, Session, Subject, mean, read_edits};
-use seqtune_kernel::error::{Error, Result, input, io};
-use seqtune_kernel::files::{read_text, write_whole};
-use seqtune_kernel::{Config, Device, Kernel, Problem, limits};
+use seqtune_kernel::error::{Error, Result, input};
+use seqtune_kernel::files::write_whole;
+use seqtune_kernel::{Config, Device, Kernel, Problem};
 use seqtune_measure::registry::device_for;
 use seqtune_measure::worker::setup::Setup;
 use seqtune_predict::{Model, Predictor, Quality, Query};
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Seconds after which a variant counts as hung, and between two lines of progress.
+/// Seconds after which a variant counts as hung.
 const HANG: Duration = Duration::from_secs(4);
-const PROGRESS: Duration = Duration::from_secs(10);
 
 /// The fastest variants that are judged, until one is right.
 const JUDGED: usize = 5;
@@ -86,13 +85,19 @@ pub fn run(args: Args) -> Result<()> {
     let problems = seqtune_console::inputs::problems(&kernel, &args.problems)?;
     let config = config(&args, &kernel, &device, &problems)?;
     let folder = args.output.clone().unwrap_or_default();
-    std::fs::create_dir_all(&folder).map_err(io(&folder))?;
+    if folder.join(EDITS).exists() && !folder.join(JOURNAL).exists() {
+        return input(format!(
+            "{}: has an {EDITS} and no {JOURNAL} of a search; name another folder",
+            folder.display()
+        ));
+    }
     let setup = Setup { limit: HANG, ..Setup::new(&kernel, &args.kernel, &args.device, None)? };
     let subject =
         Subject { kernel: &kernel, device: &device, config: &config, problems: &problems, most_error: args.error };
     let mut session = Session::new(subject, &setup)?;
+    let mut journal = Journal::open(&folder.join(JOURNAL), &session.origin(), args.error)?;
     tell(&format!("evolving {} of {} on {}", kernel.show_config(&config), kernel.name, device.name));
-    let found = search(&args, &mut session, &folder)?;
+    let found = search(&args, &mut session, &mut journal)?;
     finish(&mut session, &found, &folder)
 }
 
@@ -115,41 +120,26 @@ fn config(args: &Args, kernel: &Kernel, device: &Device, problems: &[Problem]) -
     }
 }
 
-fn search(args: &Args, session: &mut Session, folder: &Path) -> Result<Found> {
-    let (journal, stop, began) = (folder.join(JOURNAL), stop_at_signal()?, Instant::now());
-    let earlier = earlier(&journal)?;
-    let mut lines = File::options().create(true).append(true).open(&journal).map_err(io(&journal))?;
+fn search(args: &Args, session: &mut Session, journal: &mut Journal) -> Result<Found> {
+    let (stop, began) = (stop_at_signal()?, Instant::now());
+    let earlier = std::mem::take(&mut journal.earlier);
     let settings =
         Settings { population: args.population, promising: args.promising, seed: args.seed, until: began + args.time };
-    let mut told = Instant::now();
+    let mut bar = Bar::new("seconds of the search", args.time.as_secs());
     let mut report = |variant: &Variant, counts: &Counts, best: &Variant| {
-        let line = serde_json::to_string(variant).map_err(|e| Error::Failed(e.to_string()))? + "\n";
-        lines.write_all(line.as_bytes()).map_err(io(&journal))?;
-        if told.elapsed() >= PROGRESS {
-            told = Instant::now();
-            let left = args.time.saturating_sub(began.elapsed()).as_secs();
-            let (tried, right, ratio) = (counts.tried, counts.right, best.verdict.ratio);
-            tell(&format!("{tried} variants tried, {right} right, best {ratio:.3} of the time, {left} s to go"));
-        }
-        Ok(())
+        let (tried, right, ratio) = (counts.tried, counts.right, best.verdict.ratio);
+        let message = format!("{tried} variants tried, {right} right, best {ratio:.3} of the time");
+        bar.move_to(began.elapsed().min(args.time).as_secs() as usize, &message);
+        journal.append(variant)
     };
     let found = session.search(settings, &earlier, &|| !stop.load(Ordering::Relaxed), &mut report)?;
+    bar.end();
     let (Counts { proposed, refused, twins, tried, right }, seconds) = (found.counts, began.elapsed().as_secs_f64());
     answer(&format!(
         "{proposed} edits proposed, {refused} refused by LLVM, {twins} twins; {tried} variants tried in {seconds:.0} s ({:.1} a second), {right} right",
         tried as f64 / seconds
     ));
     Ok(found)
-}
-
-/// The variants of an earlier run.
-fn earlier(journal: &Path) -> Result<Vec<Variant>> {
-    if !journal.exists() {
-        return Ok(Vec::new());
-    }
-    // a line that is cut off is the last of a run that was killed
-    let text = read_text(journal, limits::ORDERS)?;
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 fn finish(session: &mut Session, found: &Found, folder: &Path) -> Result<()> {
@@ -207,16 +197,16 @@ fn operator(edit: &Edit) -> String {
 
 fn replay(args: &Args, kernel: &Kernel, device: &Device, file: &Path) -> Result<()> {
     let edits = read_edits(file)?;
-    if edits.kernel != kernel.name || edits.space != kernel.space_hash() {
+    if edits.origin.kernel != kernel.name || edits.origin.space != kernel.space_hash() {
         return input(format!(
             "{}: is of kernel {} as it was, not of this {}",
             file.display(),
-            edits.kernel,
+            edits.origin.kernel,
             kernel.name
         ));
     }
-    let config = kernel.config(&edits.config)?;
-    let problems = edits.problems.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>>>()?;
+    let config = kernel.config(&edits.origin.config)?;
+    let problems = edits.origin.problems.iter().map(|text| kernel.problem(text)).collect::<Result<Vec<_>>>()?;
     let setup = Setup { limit: HANG, ..Setup::new(kernel, &args.kernel, &args.device, None)? };
     let subject = Subject { kernel, device, config: &config, problems: &problems, most_error: args.error };
     let mut session = Session::new(subject, &setup)?;

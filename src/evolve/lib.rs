@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod edit;
+pub mod journal;
 pub mod llvm;
 pub mod minimise;
 pub mod nsga;

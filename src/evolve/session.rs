@@ -51,26 +51,34 @@ pub struct Gain {
     pub high: f64,
 }
 
-/// Edits with what they are for, and what was found of them.
+/// The program that is edited, and what it is tried on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Edits {
-    /// [`FORMAT`].
-    pub format: String,
-    /// Kernel's name, and the digest of its space.
+pub struct Origin {
+    /// Kernel's name.
     pub kernel: String,
-    /// The latter.
+    /// Digest of its space.
     pub space: String,
     /// Config as text.
     pub config: String,
     /// Problems as text.
     pub problems: Vec<String>,
-    /// Device's name, and version of LLVM.
+    /// Device's name.
     pub device: String,
-    /// The latter.
+    /// Major version of LLVM.
     pub llvm: u32,
-    /// SHA-256 of the bitcode before the edits, and after them.
+    /// SHA-256 of the bitcode before any edit.
     pub base: String,
-    /// The latter.
+}
+
+/// Edits with the program that they are of, and what was found of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Edits {
+    /// [`FORMAT`].
+    pub format: String,
+    /// What is edited.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// SHA-256 of the bitcode after the edits.
     pub result: String,
     /// The edits, in order.
     pub edits: Vec<Edit>,
@@ -151,6 +159,20 @@ impl<'a> Session<'a> {
     /// [`Error::Failed`] where it cannot be read.
     pub fn program(&self) -> Result<Program<'_>> {
         Program::read(&self.library, &self.prepared, &self.entry)
+    }
+
+    /// What is edited.
+    pub fn origin(&self) -> Origin {
+        let Subject { kernel, device, config, problems, .. } = self.subject;
+        Origin {
+            kernel: kernel.name.clone(),
+            space: kernel.space_hash(),
+            config: kernel.show_config(config),
+            problems: problems.iter().map(|problem| kernel.show_problem(problem)).collect(),
+            device: device.name.clone(),
+            llvm: self.library.version,
+            base: digest(&self.prepared),
+        }
     }
 
     /// Searches; each variant that was tried is told to `report`.
@@ -241,13 +263,7 @@ impl<'a> Session<'a> {
         }
         Ok(Edits {
             format: FORMAT.into(),
-            kernel: kernel.name.clone(),
-            space: kernel.space_hash(),
-            config: kernel.show_config(config),
-            problems: problems.iter().map(|problem| kernel.show_problem(problem)).collect(),
-            device: device.name.clone(),
-            llvm: self.library.version,
-            base: digest(&self.prepared),
+            origin: self.origin(),
             result: digest(&bitcode),
             edits: edits.to_vec(),
             gains,
@@ -261,7 +277,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`Error::Input`] with what differs.
     pub fn check(&self, edits: &Edits) -> Result<()> {
-        if digest(&self.prepared) != edits.base {
+        if digest(&self.prepared) != edits.origin.base {
             return Err(Error::Input(
                 "the config compiles to another program here than it did for these edits: another PoCL, processor or source".into(),
             ));

@@ -115,6 +115,12 @@ fn wrong_input_is_refused_in_a_sentence() {
     assert!(code == 2 && err.contains("--config"), "{err}");
     let edits = folder.path().join("edits.json").display().to_string();
     std::fs::write(&edits, "{}").unwrap();
+    let (_, err, code) = run(&[&evolve[..], &["rows=64,columns=64"]].concat());
+    assert!(
+        code == 2 && err.contains("has an edits.json and no variants.jsonl of a search; name another folder"),
+        "{err}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is written");
     let (_, err, code) = run(&["evolve", &kernel, "--device", "opencl:0", "--replay", &edits]);
     assert!(code == 2 && err.contains("is no file of edits"), "{err}");
 }
