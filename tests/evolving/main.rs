@@ -4,6 +4,7 @@
 mod common;
 
 use common::{opencl_or_skip, root, run, test_generator};
+use seqtune_evolve::edit::{Edit, Value};
 use seqtune_evolve::llvm::{Library, Program, Proposer};
 use seqtune_evolve::session::{Session, Subject, read_edits};
 use seqtune_kernel::Kernel;
@@ -28,8 +29,8 @@ fn pocl_or_skip() -> bool {
     is_known
 }
 
-/// The bitcode of the plain kernel, as it is edited.
-fn bitcode(library: &Library) -> Vec<u8> {
+/// Does something with the plain kernel on PoCL.
+fn with_session<T>(act: impl FnOnce(&mut Session) -> T) -> T {
     let kernel = Kernel::open(&hotspot()).unwrap();
     let (device, config) = (live_device("opencl:0").unwrap(), kernel.default_config());
     let problems = [kernel.problem("rows=64,columns=64").unwrap()];
@@ -39,8 +40,12 @@ fn bitcode(library: &Library) -> Vec<u8> {
         ..Setup::new(&kernel, &hotspot(), "opencl:0", None).unwrap()
     };
     let subject = Subject { kernel: &kernel, device: &device, config: &config, problems: &problems, most_error: None };
-    let session = Session::new(subject, &setup).unwrap();
-    let bitcode = session.program().unwrap().bitcode();
+    act(&mut Session::new(subject, &setup).unwrap())
+}
+
+/// The bitcode of the plain kernel, as it is edited.
+fn bitcode(library: &Library) -> Vec<u8> {
+    let bitcode = with_session(|session| session.program().unwrap().bitcode());
     assert!(Program::read(library, &bitcode, "hotspot").unwrap().size() > 80);
     bitcode
 }
@@ -67,6 +72,20 @@ fn drawn_edits_are_legal_and_replay_makes_the_same_bytes() {
     }
     // of a thousand edits; intrinsics want constants that types do not tell
     assert!(refused <= 10, "{refused} of 250 programs are refused by LLVM's verifier");
+}
+
+#[test]
+fn results_that_are_no_numbers_are_a_failure_like_others() {
+    if !pocl_or_skip() {
+        return;
+    }
+    let refused = with_session(|session| {
+        let places = session.program().unwrap().places();
+        let sum = places.iter().find(|place| place.text.contains(" fadd ")).unwrap().id;
+        session.judge(&[Edit::Operand { at: sum, index: 1, to: Value::Real(f64::NAN.to_bits()) }])
+    });
+    let Err(e) = refused else { panic!("judged right") };
+    assert!(e.to_string().contains("its results are off by inf of the largest"), "{e}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct VariantAsked {
 pub struct VariantFound {
     /// How it failed.
     pub fault: Option<Invalidity>,
-    /// Largest error of all cases.
+    /// Largest error of the cases that were right, and so no infinity, which JSON has not.
     pub error: f64,
     /// For each problem the ratios of its time to that of the config's own program, pair by pair.
     pub ratios: Vec<Vec<f32>>,

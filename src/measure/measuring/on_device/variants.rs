@@ -65,13 +65,13 @@ impl OnDevice {
                 Ok(error) => error,
                 Err(fault) => return Ok(VariantFound { fault: Some(with_case(fault, one.case)), ..found }),
             };
-            found.error = found.error.max(error);
             let most = asked.most_error.unwrap_or_else(|| one.data.tolerance());
             if error > most {
                 let what = format!("its results are off by {error:.2e} of the largest, {most:.2e} is allowed");
                 let fault = Invalidity::new(InvalidityKind::Correctness, what);
                 return Ok(VariantFound { fault: Some(with_case(fault, one.case)), ..found });
             }
+            found.error = found.error.max(error);
         }
         if asked.pairs > 0 {
             for one in wanted.iter().filter(|one| one.case == asked.cases[0]) {
